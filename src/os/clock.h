@@ -1,0 +1,13 @@
+/* Clocks: monotonic time of the machine, CPU time of a thread. Nanoseconds. Any thread. */
+#ifndef STK__CLOCK_H
+#define STK__CLOCK_H
+
+#include <stdint.h>
+
+/* Monotonic, unaffected by changes of the date. */
+uint64_t stk__clock_ns(void);
+
+/* Let the calling thread sleep at least this long. */
+void stk__clock_sleep(uint64_t wait_ns);
+
+#endif
