@@ -1,0 +1,679 @@
+/*
+ * JPEG through libjpeg-turbo; the only file that includes it.
+ *
+ * One jpeg_decompress_struct serves all pictures of a decoder. The memory methods of the library
+ * are replaced by an arena that is reset for each picture, so that steady state allocates nothing;
+ * only what jpeg_create_decompress() itself takes stays with the library. Errors leave the library
+ * by longjmp into guarded(), which owns nothing, so nothing is lost on the way.
+ *
+ * Only what a crop needs is decoded: rows above it are skipped (their entropy codes still have to
+ * be read), columns beside it get no inverse DCT, and decoding stops after its last row. What lies
+ * below is followed marker by marker to the end of the picture (jpeg_tail.h). Where the library
+ * would round otherwise than in a decode of the whole picture, more than the crop is decoded:
+ * see widen().
+ *
+ * Left out on purpose: lossless and 12-bit JPEG (named in the error), and the number of rows given
+ * behind the first scan (DNL), which libjpeg lacks.
+ */
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off: the list of errors depends on what the library was built with */
+#include <jerror.h>
+#include <jpeglib.h>
+/* clang-format on */
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/size.h"
+#include "codec/codec_table.h"
+#include "codec/decode_arena.h"
+#include "codec/exif_orientation.h"
+#include "codec/jpeg_tail.h"
+#include "codec/pixel_rows.h"
+#include "codec/sniff.h"
+
+/* What jpeg_create_decompress() takes from malloc, by and large (2.1: 2.4 kB). */
+#define LIBRARY_BYTES ((size_t)4096)
+
+enum {
+    STRIP_ROWS = 16,        /* at most; fewer where rows are long */
+    STRIP_BYTES = 32 << 10, /* so that a strip is still in the nearest cache when it is used */
+    APP1 = JPEG_APP0 + 1,
+};
+
+typedef struct jpeg {
+    struct jpeg_decompress_struct lib; /* first: the library hands its address back */
+    struct jpeg_error_mgr errors;
+    struct jpeg_source_mgr source;
+    struct jpeg_progress_mgr progress;
+    stk__heap *heap;
+    stk_limits limits;
+    stk__arena arena;
+    bool created;
+    bool in_header;   /* of the picture; rows mean nothing yet */
+    jmp_buf trap;     /* where the library leaves to */
+    stk_status st;    /* of the call in progress */
+    stk_error *err;   /* of the call in progress */
+    stk_view encoded; /* of the picture in progress; not ours */
+    uint32_t orientation;
+
+    /* Of the read in progress. */
+    stk_rect crop;
+    stk__pixels pixels;
+    const stk__row_sink *sink;
+    uint32_t left; /* first column that the library gives */
+    uint8_t *strip;
+    size_t pitch_bytes;
+    uint32_t strip_rows;
+} jpeg;
+
+static jpeg *of(j_common_ptr lib)
+{
+    return (jpeg *)(void *)lib;
+}
+
+/* ---- Failures ---------------------------------------------------------------------------- */
+
+static size_t position(const jpeg *j)
+{
+    const uint8_t *next = j->source.next_input_byte;
+
+    return next != NULL ? (size_t)(next - (const uint8_t *)j->encoded.data) : 0;
+}
+
+/* "its header", "row 209 of 375", "scan 3, row 1 of 375": where the library reads at the moment. */
+static const char *place(const jpeg *j, char *text, size_t capacity)
+{
+    const struct jpeg_decompress_struct *lib = &j->lib;
+    uint64_t row = (uint64_t)lib->input_iMCU_row * (uint32_t)lib->max_v_samp_factor * DCTSIZE + 1;
+
+    if (j->in_header)
+        return "its header";
+    if (row > lib->image_height)
+        row = lib->image_height;
+    if (lib->input_scan_number > 1)
+        STK_IGNORE(snprintf(text, capacity, "scan %d, row %u of %u", lib->input_scan_number,
+                       (unsigned)row, (unsigned)lib->image_height) < 0);
+    else
+        STK_IGNORE(snprintf(text, capacity, "row %u of %u", (unsigned)row,
+                       (unsigned)lib->image_height) < 0);
+    return text;
+}
+
+static _Noreturn void leave(jpeg *j, stk_status st)
+{
+    j->st = st;
+    longjmp(j->trap, 1);
+}
+
+static _Noreturn void ended(jpeg *j)
+{
+    char where[64];
+
+    leave(j, STK_FAIL_AT(j->err, STK_ECORRUPT, j->encoded.size, "JPEG data ended in %s",
+                 place(j, where, sizeof where)));
+}
+
+static stk_status status_of(int code)
+{
+    switch (code) {
+    case JERR_OUT_OF_MEMORY:
+        return STK_ENOMEM;
+    case JERR_BAD_PRECISION:
+    case JERR_CCIR601_NOTIMPL:
+    case JERR_CONVERSION_NOTIMPL:
+    case JERR_FRACT_SAMPLE_NOTIMPL:
+    case JERR_NOTIMPL:
+    case JERR_NOT_COMPILED:
+    case JERR_SOF_UNSUPPORTED:
+        return STK_ENOTSUP;
+    default:
+        return STK_ECORRUPT;
+    }
+}
+
+static _Noreturn void leave_with_message(j_common_ptr lib)
+{
+    static const char prefix[] = "Corrupt JPEG data: ";
+    char message[JMSG_LENGTH_MAX], where[64];
+    const char *text = message;
+    jpeg *j = of(lib);
+    stk_status st = status_of(lib->err->msg_code);
+
+    lib->err->format_message(lib, message);
+    if (strncmp(message, prefix, sizeof prefix - 1) == 0)
+        text += sizeof prefix - 1;
+    if (st == STK_ECORRUPT)
+        leave(j, STK_FAIL_AT(j->err, st, position(j), "JPEG damaged in %s: %s",
+                     place(j, where, sizeof where), text));
+    leave(j, STK_FAIL_AT(j->err, st, position(j), "%s", text));
+}
+
+/*
+ * Warnings of the library. What is about sloppy writers (bytes between segments, unknown versions
+ * and transforms, an odd order of scans) is passed over, as viewers do; the rest means wrong pixels
+ * and ends the decoding.
+ */
+static void on_message(j_common_ptr lib, int level)
+{
+    if (level >= 0)
+        return; /* not a warning */
+    switch (lib->err->msg_code) {
+    case JWRN_ADOBE_XFORM:
+    case JWRN_BOGUS_PROGRESSION:
+    case JWRN_EXTRANEOUS_DATA:
+    case JWRN_JFIF_MAJOR:
+    case JWRN_NOT_SEQUENTIAL:
+        lib->err->num_warnings++;
+        break;
+    default:
+        leave_with_message(lib);
+    }
+}
+
+static void print_nothing(j_common_ptr lib)
+{
+    (void)lib;
+}
+
+/* Call into the library. false: it left through the trap, and j->st says why. */
+static bool guarded(jpeg *j, void (*body)(jpeg *j))
+{
+    if (setjmp(j->trap) != 0)
+        return false;
+    body(j);
+    return true;
+}
+
+/* ---- The source: one piece of memory ------------------------------------------------------- */
+
+static void do_nothing(j_decompress_ptr lib)
+{
+    (void)lib;
+}
+
+static boolean out_of_bytes(j_decompress_ptr lib)
+{
+    ended(of((j_common_ptr)lib));
+}
+
+static void skip_bytes(j_decompress_ptr lib, long count)
+{
+    if (count <= 0)
+        return;
+    if ((unsigned long)count > lib->src->bytes_in_buffer)
+        ended(of((j_common_ptr)lib));
+    lib->src->next_input_byte += count;
+    lib->src->bytes_in_buffer -= (size_t)count;
+}
+
+/* A restart marker is missing or another one stands in its place: pixels were lost. */
+static boolean refuse_to_resync(j_decompress_ptr lib, int desired)
+{
+    char where[64];
+    jpeg *j = of((j_common_ptr)lib);
+
+    leave(j, STK_FAIL_AT(j->err, STK_ECORRUPT, position(j),
+                 "JPEG damaged in %s: marker 0x%02x instead of restart %d",
+                 place(j, where, sizeof where), (unsigned)lib->unread_marker, desired));
+}
+
+/* APP1 is read where it lies and never copied. */
+static boolean read_app1(j_decompress_ptr lib)
+{
+    struct jpeg_source_mgr *source = lib->src;
+    jpeg *j = of((j_common_ptr)lib);
+    size_t length;
+
+    if (source->bytes_in_buffer < 2)
+        ended(j);
+    length = stk__get_be16(source->next_input_byte);
+    if (length < 2)
+        leave(j, STK_FAIL_AT(j->err, STK_ECORRUPT, position(j), "JPEG segment of %u bytes",
+                     (unsigned)length));
+    if (length > source->bytes_in_buffer)
+        ended(j);
+    if (j->orientation == 1 && length >= 8 &&
+        memcmp(source->next_input_byte + 2, "Exif\0\0", 6) == 0)
+        j->orientation = stk__exif_orientation((stk_view){source->next_input_byte + 2, length - 2});
+    source->next_input_byte += length;
+    source->bytes_in_buffer -= length;
+    return TRUE;
+}
+
+/* ---- Memory -------------------------------------------------------------------------------- */
+
+static void *take(j_common_ptr lib, size_t count, size_t size)
+{
+    jpeg *j = of(lib);
+    void *piece = NULL;
+    size_t bytes;
+
+    if (stk__size_mul(count, size, &bytes))
+        piece = stk__arena_take(&j->arena, bytes);
+    if (piece == NULL)
+        leave(j, STK_FAIL(j->err, STK_ENOMEM, "no memory to decode a JPEG of %u x %u pixels",
+                     (unsigned)j->lib.image_width, (unsigned)j->lib.image_height));
+    return piece;
+}
+
+/*
+ * Both pools of the library lie in the arena. What it puts into its permanent one after its
+ * creation are the tables of quantisation and of Huffman codes; begin_body() forgets them, so that
+ * a picture without tables never gets those of the picture before.
+ */
+static void *take_object(j_common_ptr lib, int pool, size_t size)
+{
+    (void)pool;
+    return take(lib, size, 1);
+}
+
+/* Rows of `row_bytes`, padded so that vector code may write a little past their end. */
+static void *take_rows(j_common_ptr lib, size_t row_bytes, uint32_t count)
+{
+    size_t pitch_bytes = stk__size_align(row_bytes, STK_ALIGN_BYTES);
+    uint8_t **rows = take(lib, count, sizeof *rows);
+    uint8_t *first = take(lib, pitch_bytes, (size_t)count + 1);
+
+    for (uint32_t i = 0; i < count; i++)
+        rows[i] = first + i * pitch_bytes;
+    return rows;
+}
+
+static JSAMPARRAY take_samples(j_common_ptr lib, int pool, JDIMENSION width, JDIMENSION count)
+{
+    (void)pool;
+    return take_rows(lib, (size_t)width * sizeof(JSAMPLE), count);
+}
+
+static JBLOCKARRAY take_blocks(j_common_ptr lib, int pool, JDIMENSION width, JDIMENSION count)
+{
+    (void)pool;
+    return take_rows(lib, (size_t)width * sizeof(JBLOCK), count);
+}
+
+/* Arrays of a whole picture ("virtual" to the library, which could put them on disk; here they are
+ * memory): the coefficients of pictures in several scans. */
+struct jvirt_sarray_control {
+    JSAMPARRAY rows;
+};
+
+struct jvirt_barray_control {
+    JBLOCKARRAY rows;
+    JDIMENSION count;
+};
+
+static jvirt_sarray_ptr request_samples(j_common_ptr lib, int pool, boolean zeroed,
+    JDIMENSION width, JDIMENSION count, JDIMENSION access)
+{
+    jvirt_sarray_ptr array = take(lib, 1, sizeof *array);
+    (void)access;
+
+    array->rows = take_samples(lib, pool, width, count);
+    for (JDIMENSION i = 0; zeroed && i < count; i++)
+        memset(array->rows[i], 0, width);
+    return array;
+}
+
+static jvirt_barray_ptr request_blocks(j_common_ptr lib, int pool, boolean zeroed, JDIMENSION width,
+    JDIMENSION count, JDIMENSION access)
+{
+    jvirt_barray_ptr array = take(lib, 1, sizeof *array);
+    (void)access;
+
+    array->rows = take_blocks(lib, pool, width, count);
+    array->count = count;
+    for (JDIMENSION i = 0; zeroed && i < count; i++)
+        memset(array->rows[i], 0, width * sizeof(JBLOCK));
+    return array;
+}
+
+static void realize_nothing(j_common_ptr lib)
+{
+    (void)lib; /* they were made when they were requested */
+}
+
+static JSAMPARRAY access_samples(
+    j_common_ptr lib, jvirt_sarray_ptr array, JDIMENSION first, JDIMENSION count, boolean writable)
+{
+    (void)lib;
+    (void)count;
+    (void)writable;
+    return array->rows + first;
+}
+
+static JBLOCKARRAY access_blocks(
+    j_common_ptr lib, jvirt_barray_ptr array, JDIMENSION first, JDIMENSION count, boolean writable)
+{
+    (void)lib;
+    (void)count;
+    (void)writable;
+    return array->rows + first;
+}
+
+static void free_pool(j_common_ptr lib, int pool)
+{
+    if (pool == JPOOL_IMAGE)
+        stk__arena_reset(&of(lib)->arena);
+}
+
+static void use_arena(jpeg *j)
+{
+    struct jpeg_memory_mgr *memory = j->lib.mem;
+
+    memory->alloc_small = take_object;
+    memory->alloc_large = take_object;
+    memory->alloc_sarray = take_samples;
+    memory->alloc_barray = take_blocks;
+    memory->request_virt_sarray = request_samples;
+    memory->request_virt_barray = request_blocks;
+    memory->realize_virt_arrays = realize_nothing;
+    memory->access_virt_sarray = access_samples;
+    memory->access_virt_barray = access_blocks;
+    memory->free_pool = free_pool;
+}
+
+/* ---- The header ---------------------------------------------------------------------------- */
+
+static void limit_scans(j_common_ptr lib)
+{
+    jpeg *j = of(lib);
+
+    if (j->lib.input_scan_number > 0 && (uint32_t)j->lib.input_scan_number > j->limits.max_scans)
+        leave(j,
+            STK_FAIL_AT(j->err, STK_ELIMIT, position(j),
+                "too many scans in a JPEG: more than %u (limit max_scans)", j->limits.max_scans));
+}
+
+/* Would these bytes do for a picture of that size? Each block of each component takes one bit at
+ * least; only arithmetic codes go below that. Asked before memory for whole pictures is. */
+static void compare_with_bytes(jpeg *j)
+{
+    const struct jpeg_decompress_struct *lib = &j->lib;
+    uint64_t blocks = 0;
+
+    for (int i = 0; i < lib->num_components; i++) {
+        const jpeg_component_info *part = &lib->comp_info[i];
+        blocks = blocks > (uint64_t)part->width_in_blocks * part->height_in_blocks
+                     ? blocks
+                     : (uint64_t)part->width_in_blocks * part->height_in_blocks;
+    }
+    if (!lib->arith_code && blocks / 8 > j->source.bytes_in_buffer)
+        leave(j, STK_FAIL_AT(j->err, STK_ECORRUPT, j->encoded.size,
+                     "JPEG of %u x %u pixels in %zu bytes of data: cut short, or a false size",
+                     (unsigned)lib->image_width, (unsigned)lib->image_height,
+                     j->source.bytes_in_buffer));
+}
+
+static void check_kind(jpeg *j)
+{
+    const struct jpeg_decompress_struct *lib = &j->lib;
+    uint64_t pixels = (uint64_t)lib->image_width * lib->image_height;
+
+    if (lib->data_precision != 8)
+        leave(j, STK_FAIL_AT(j->err, STK_ENOTSUP, 0, "JPEG of precision %d", lib->data_precision));
+    if (lib->num_components != 1 && lib->num_components != 3 && lib->num_components != 4)
+        leave(j, STK_FAIL_AT(j->err, STK_ENOTSUP, 0, "JPEG of %d components", lib->num_components));
+    if (pixels > j->limits.max_pixels)
+        leave(j, STK_FAIL_AT(j->err, STK_ELIMIT, 0,
+                     "JPEG of %u x %u pixels: more than %llu (limit max_pixels)",
+                     (unsigned)lib->image_width, (unsigned)lib->image_height,
+                     (unsigned long long)j->limits.max_pixels));
+    compare_with_bytes(j);
+}
+
+static void begin_body(jpeg *j)
+{
+    struct jpeg_decompress_struct *lib = &j->lib;
+
+    jpeg_abort_decompress(lib);
+    memset(lib->quant_tbl_ptrs, 0, sizeof lib->quant_tbl_ptrs);
+    memset(lib->dc_huff_tbl_ptrs, 0, sizeof lib->dc_huff_tbl_ptrs);
+    memset(lib->ac_huff_tbl_ptrs, 0, sizeof lib->ac_huff_tbl_ptrs);
+    j->source.next_input_byte = j->encoded.data;
+    j->source.bytes_in_buffer = j->encoded.size;
+    lib->err->num_warnings = 0;
+    STK_IGNORE(jpeg_read_header(lib, TRUE) != JPEG_HEADER_OK); /* anything else left by the trap */
+    check_kind(j);
+}
+
+static stk_status jpeg_begin(
+    void *state, stk_view encoded, stk_image_info *info_out, stk_error *err)
+{
+    jpeg *j = state;
+
+    j->st = STK_OK;
+    j->err = err;
+    j->encoded = encoded;
+    j->in_header = true;
+    j->orientation = 1;
+    if (!guarded(j, begin_body))
+        return j->st;
+    info_out->width = j->lib.image_width;
+    info_out->height = j->lib.image_height;
+    info_out->orientation = j->orientation;
+    info_out->channels = (uint32_t)j->lib.num_components;
+    info_out->depth = 8;
+    info_out->progressive = jpeg_has_multiple_scans(&j->lib);
+    return STK_OK;
+}
+
+/* ---- The rows ------------------------------------------------------------------------------ */
+
+/* Coefficients that never came are smoothed over by the library, from neighbours that a crop would
+ * not have. */
+static bool is_smoothed(const struct jpeg_decompress_struct *lib)
+{
+    if (!lib->progressive_mode || lib->coef_bits == NULL)
+        return false;
+    for (int i = 0; i < lib->num_components; i++) {
+        for (int k = 0; k < DCTSIZE2; k++) {
+            if (lib->coef_bits[i][k] != 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Ask for the columns that the crop needs, so that they come out exactly as in the whole picture.
+ *
+ * Upsampling of chroma looks at the sample to the left and to the right, and takes the outermost
+ * twice: two pixels more on each side keep that away from the crop. It also takes another way when
+ * there are two chroma samples in a row or fewer: so at least LEAST columns.
+ */
+static void widen(jpeg *j)
+{
+    enum { MARGIN = 2, LEAST = 64 };
+
+    const stk_rect *crop = &j->crop;
+    uint32_t width = j->lib.output_width;
+    uint32_t left = crop->left > MARGIN ? crop->left - MARGIN : 0;
+    uint32_t right = crop->left + crop->width;
+    JDIMENSION first, count;
+
+    right = width - right > MARGIN ? right + MARGIN : width;
+    if (right - left < LEAST)
+        right = width - left > LEAST ? left + LEAST : width;
+    if (right - left < LEAST)
+        left = right > LEAST ? right - LEAST : 0;
+    j->left = 0;
+    if (right - left == width)
+        return;
+    first = left;
+    count = right - left;
+    jpeg_crop_scanline(&j->lib, &first, &count);
+    j->left = first;
+}
+
+static void make_strip(jpeg *j)
+{
+    j->pitch_bytes = stk__size_align(
+        (size_t)j->lib.output_width * (size_t)j->lib.output_components, STK_ALIGN_BYTES);
+    j->strip_rows = (uint32_t)stk__size_max(STRIP_BYTES / j->pitch_bytes, 2);
+    if (j->strip_rows > STRIP_ROWS)
+        j->strip_rows = STRIP_ROWS;
+    j->strip = take((j_common_ptr)&j->lib, j->pitch_bytes, j->strip_rows + 1u);
+}
+
+/* `count` rows of the library into the strip. */
+static void fill_strip(jpeg *j, uint32_t count)
+{
+    JSAMPROW rows[STRIP_ROWS];
+    uint32_t filled = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        rows[i] = j->strip + i * j->pitch_bytes;
+    while (filled < count)
+        filled += jpeg_read_scanlines(&j->lib, rows + filled, count - filled);
+}
+
+static void hand_on(jpeg *j, uint32_t count)
+{
+    uint8_t *first = j->strip + (size_t)(j->crop.left - j->left) * (size_t)j->lib.output_components;
+
+    for (uint32_t i = 0; j->lib.out_color_space == JCS_CMYK && i < count; i++)
+        stk__row_from_inverted_cmyk(first + i * j->pitch_bytes, j->crop.width, j->pixels);
+    j->st = j->sink->rows(j->sink->ctx, first, j->pitch_bytes, count, j->err);
+}
+
+static void check_end(jpeg *j)
+{
+    size_t stop;
+
+    if (jpeg_input_complete(&j->lib) ||
+        stk__jpeg_ends(j->encoded, position(j), (uint8_t)j->lib.unread_marker, &stop))
+        return;
+    if (stop == j->encoded.size)
+        leave(j, STK_FAIL_AT(j->err, STK_ECORRUPT, stop, "JPEG data ended without an end marker"));
+    leave(j, STK_FAIL_AT(j->err, STK_ECORRUPT, stop,
+                 "another JPEG begins before the end of the first one"));
+}
+
+static void read_body(jpeg *j)
+{
+    struct jpeg_decompress_struct *lib = &j->lib;
+    bool smoothed;
+
+    if (lib->num_components == 4)
+        lib->out_color_space = JCS_CMYK;
+    else
+        lib->out_color_space = j->pixels == STK__RGBX8 ? JCS_EXT_RGBX : JCS_EXT_RGB;
+    lib->dct_method = JDCT_ISLOW;
+    lib->do_fancy_upsampling = TRUE;
+    STK_IGNORE(jpeg_start_decompress(lib) == FALSE); /* it has all bytes: it never waits for more */
+
+    smoothed = is_smoothed(lib);
+    j->left = 0;
+    if (!smoothed)
+        widen(j);
+    make_strip(j);
+    if (!smoothed && j->crop.top > 0)
+        STK_IGNORE(jpeg_skip_scanlines(lib, j->crop.top) != j->crop.top); /* rows are inside */
+    while (lib->output_scanline < j->crop.top)
+        fill_strip(j, (uint32_t)stk__size_min(j->strip_rows, j->crop.top - lib->output_scanline));
+    for (uint32_t left = j->crop.height; left > 0 && j->st >= 0;) {
+        uint32_t count = left < j->strip_rows ? left : j->strip_rows;
+
+        fill_strip(j, count);
+        hand_on(j, count);
+        left -= count;
+    }
+    if (j->st >= 0)
+        check_end(j);
+}
+
+static stk_status jpeg_read(void *state, const stk_rect *crop, stk__pixels pixels,
+    const stk__row_sink *sink, stk_error *err)
+{
+    jpeg *j = state;
+
+    j->st = STK_OK;
+    j->err = err;
+    j->in_header = false;
+    j->crop = *crop;
+    j->pixels = pixels;
+    j->sink = sink;
+    STK_IGNORE(!guarded(j, read_body)); /* either way j->st is how it went */
+    jpeg_abort_decompress(&j->lib);
+    return j->st;
+}
+
+/* ---- Life ---------------------------------------------------------------------------------- */
+
+static void jpeg_close(void *state)
+{
+    jpeg *j = state;
+    stk__heap *heap;
+
+    if (j == NULL)
+        return;
+    heap = j->heap;
+    if (j->created)
+        jpeg_destroy_decompress(&j->lib);
+    stk__arena_fini(&j->arena);
+    stk__heap_unreserve(heap, LIBRARY_BYTES);
+    stk__heap_free(heap, j, 1, sizeof *j);
+}
+
+static void create_body(jpeg *j)
+{
+    jpeg_create_decompress(&j->lib);
+    j->created = true;
+    use_arena(j);
+    jpeg_set_marker_processor(&j->lib, APP1, read_app1);
+}
+
+static void set_up(jpeg *j)
+{
+    j->lib.err = jpeg_std_error(&j->errors);
+    j->errors.error_exit = leave_with_message;
+    j->errors.emit_message = on_message;
+    j->errors.output_message = print_nothing;
+    j->source = (struct jpeg_source_mgr){
+        .init_source = do_nothing,
+        .fill_input_buffer = out_of_bytes,
+        .skip_input_data = skip_bytes,
+        .resync_to_restart = refuse_to_resync,
+        .term_source = do_nothing,
+    };
+    j->progress.progress_monitor = limit_scans;
+}
+
+static stk_status jpeg_open(
+    stk__heap *heap, const stk_limits *limits, void **state_out, stk_error *err)
+{
+    jpeg *j = stk__heap_zalloc(heap, 1, sizeof *j);
+
+    if (j == NULL || !stk__heap_reserve(heap, LIBRARY_BYTES)) {
+        stk__heap_free(heap, j, 1, sizeof *j);
+        return STK_FAIL(err, STK_ENOMEM, "no memory for a JPEG decoder");
+    }
+    j->heap = heap;
+    j->limits = *limits;
+    j->err = err;
+    j->in_header = true;
+    stk__arena_init(&j->arena, heap);
+    set_up(j);
+    if (!guarded(j, create_body)) {
+        stk_status st = j->st;
+
+        jpeg_close(j);
+        return st;
+    }
+    j->lib.src = &j->source;
+    j->lib.progress = &j->progress;
+    *state_out = j;
+    return STK_OK;
+}
+
+const stk__codec stk__codec_jpeg = {
+    .name = "jpeg",
+    .bid = stk__sniff_jpeg,
+    .open = jpeg_open,
+    .close = jpeg_close,
+    .begin = jpeg_begin,
+    .read = jpeg_read,
+};
