@@ -146,7 +146,8 @@ static stk_status check_kind(const stk__file_stat *found, stk_error *err)
     if (found->folder)
         return STK_FAIL_OS(err, STK_ESOURCE, EISDIR, "could not read the archive");
     if (!found->regular)
-        return STK_FAIL_OS(err, STK_ESOURCE, ESPIPE, "could not read the archive from a stream");
+        return STK_FAIL(
+            err, STK_ESOURCE, "not a regular file: an archive must be readable at any place");
     return STK_OK;
 }
 

@@ -256,9 +256,15 @@ static stk_status take_names_out(stk_tar *tar, stk_member *member, stk_error *er
 
 /* --- Links --- */
 
-/* Fill the table of targets with the members before `limit`, by reading their headers again. */
+/*
+ * Fill the table of targets with the members before `limit`, by reading their headers again.
+ *
+ * To the second reader the file ends at `limit`, where the first hard link stands, so it meets none
+ * and reads no further.
+ */
 static stk_status collect_targets(stk_tar *tar, uint64_t limit, stk_error *err)
 {
+    stk__tar_source before = tar->window.source;
     const stk_tar_options options = {
         .struct_bytes = sizeof options,
         .concatenated = tar->concatenated,
@@ -268,18 +274,19 @@ static stk_status collect_targets(stk_tar *tar, uint64_t limit, stk_error *err)
     stk_member member;
     stk_status st;
 
-    st = stk__tar_open_source(tar->heap, &tar->window.source, tar->path, &options, &scan, err);
+    tar->links.ready = true;
+    if (limit == 0)
+        return STK_OK;
+    before.size_bytes = limit;
+    st = stk__tar_open_source(tar->heap, &before, tar->path, &options, &scan, err);
     while (st == STK_OK) {
         st = stk_tar_next(scan, &member, err);
-        if (st != STK_OK || member.header_offset >= limit)
-            break;
-        if (member.kind == STK_MEMBER_FILE &&
+        if (st == STK_OK && member.kind == STK_MEMBER_FILE &&
             !stk__tar_links_put(
                 tar->heap, &tar->links, member.name, member.data_offset, member.size_bytes))
             st = STK_FAIL(err, STK_ENOMEM, "no memory for the targets of hard links");
     }
     stk_tar_close(scan);
-    tar->links.ready = st >= 0;
     return st < 0 ? st : STK_OK;
 }
 
