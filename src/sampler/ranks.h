@@ -35,7 +35,8 @@ uint64_t stk__ranks_steps(const stk__ranks *ranks);
 /* The slice of this rank in a step below the number of steps. */
 stk__slice stk__ranks_slice(const stk__ranks *ranks, uint64_t step);
 
-/* Samples of this rank in a whole epoch, and the position of the nth of them. */
+/* Samples of this rank in a whole epoch, and the position of the nth of them, below the count: the
+ * nth stands in row nth % batch of step nth / batch. */
 uint64_t stk__ranks_total(const stk__ranks *ranks);
 uint64_t stk__ranks_position(const stk__ranks *ranks, uint64_t nth);
 
