@@ -31,16 +31,16 @@ typedef struct stk_member {
     stk_view link; /* target of a link; else empty */
     stk_member_kind kind;
     uint64_t header_offset; /* of its first header block in the file, extended headers included */
-    uint64_t data_offset;   /* of its data */
-    uint64_t size_bytes;    /* of its data; 0 for links, folders and others */
-    stk_view data;          /* its bytes, if asked for and a file */
+    uint64_t data_offset;   /* of its data; for a hard link that of its target, 0 if it has none */
+    uint64_t size_bytes;    /* of its data, that of the target for a hard link; 0 for all others */
+    stk_view data;          /* its bytes, if asked for: of files and of hard links with a target */
 } stk_member;
 
 typedef struct stk_tar_options {
     size_t struct_bytes;
     bool data;                /* read the bytes of files too; false: step over them by seeking */
     bool concatenated;        /* go on after an end-of-archive marker (GNU tar -i); false */
-    const stk_limits *limits; /* NULL: the defaults; copied */
+    const stk_limits *limits; /* max_header_bytes, max_member_bytes; NULL: the defaults; copied */
 } stk_tar_options;
 
 #define STK_TAR_OPTIONS_INIT {sizeof(stk_tar_options), true, false, NULL}
@@ -51,16 +51,16 @@ typedef struct stk_tar_notes {
     bool lone_zero_block; /* one zero block stood between members, and was stepped over */
     bool data_after_end;  /* bytes other than zero follow the end marker, at after_offset */
     uint64_t after_offset;
-    uint64_t skipped_links;  /* links whose target is not an earlier member */
+    uint64_t skipped_links;  /* symbolic ones, and hard ones whose target is no earlier member */
     uint64_t skipped_others; /* members of other kinds */
 } stk_tar_notes;
 
 /**
  * Open an archive. Compressed data is recognised by its first bytes and refused by name.
  *
- * @param path  Copied.
- * @return STK_OK, STK_ESOURCE (with os_errno), STK_ECORRUPT (empty file, or no tar header at its
- *         start), STK_ENOTSUP (gzip, zstd, xz, bzip2: the text says which), STK_ENOMEM.
+ * @param path  Of a regular file. Copied.
+ * @return STK_OK, STK_ESOURCE (with os_errno; or no regular file), STK_ECORRUPT (empty file, or no
+ * tar header at its start), STK_ENOTSUP (gzip, zstd, xz, bzip2: the text says which), STK_ENOMEM.
  */
 STK_API STK_MUST_CHECK stk_status stk_tar_open(
     const char *path, const stk_tar_options *options, stk_tar **tar_out, stk_error *err);
@@ -68,10 +68,13 @@ STK_API STK_MUST_CHECK stk_status stk_tar_open(
 /**
  * The next member of any kind.
  *
+ * All members before damage have been handed out when the damage is told. In errors, key is the
+ * name of the member, where it is known, and offset that of the header at fault (of the record, in
+ * an extended header; of the end of the file, where it is cut inside padding).
+ *
  * @return STK_OK, STK_END after the last, STK_ECORRUPT (bad header, size out of range, data cut
- *         short: err has the member's name as key and the offset), STK_ENOTSUP (sparse member),
- *         STK_ELIMIT (extended header too long), STK_ESOURCE, STK_ENOMEM. After a failure every
- *         later call fails alike.
+ *         short), STK_ENOTSUP (sparse member), STK_ELIMIT (extended header or, with data, member
+ *         too long), STK_ESOURCE, STK_ENOMEM. After a failure every later call fails alike.
  * May block on the file.
  */
 STK_API STK_MUST_CHECK stk_status stk_tar_next(
@@ -100,8 +103,10 @@ typedef struct stk_tar_writer stk_tar_writer;
  * Start an archive. Nothing stands under `path` until stk_tar_writer_finish() succeeded.
  *
  * @param path   Final name; its folder must exist. Copied.
- * @param mtime  Of every member, seconds since 1970.
- * @return STK_OK, STK_EEXIST (something has that name), STK_ESOURCE, STK_ENOMEM.
+ * @param mtime  Of every member, seconds since 1970, under 2^33. Everything else in the headers is
+ *               constant: the same members give the same archive, bit for bit.
+ * @return STK_OK, STK_EINVAL (mtime), STK_EEXIST (something has that name), STK_ESOURCE,
+ *         STK_ENOMEM.
  */
 STK_API STK_MUST_CHECK stk_status stk_tar_writer_open(
     const char *path, uint64_t mtime, stk_tar_writer **writer_out, stk_error *err);
@@ -110,8 +115,10 @@ STK_API STK_MUST_CHECK stk_status stk_tar_writer_open(
  * Append one file: ustar, with a pax header for names over 100 bytes that do not split and for
  * sizes of 8 GiB and more.
  *
- * @return STK_OK, STK_EINVAL (empty name, NUL in it), STK_ESOURCE (disk full: the writer then stays
- *         failed and the temporary file is removed on close), STK_ENOMEM. May block on the file.
+ * @return STK_OK, STK_EINVAL (name empty, over 65,536 bytes, with a NUL, ending in a slash: nothing
+ *         was written and the writer goes on), STK_ESOURCE (disk full), STK_ENOMEM. After these two
+ *         the writer stays failed, and the temporary file is removed by finish or abandon. May
+ *         block on the file.
  */
 STK_API STK_MUST_CHECK stk_status stk_tar_writer_add(
     stk_tar_writer *writer, stk_view name, stk_view data, stk_error *err);
@@ -122,6 +129,9 @@ STK_API uint64_t stk_tar_writer_bytes(const stk_tar_writer *writer);
 /**
  * Write the end marker, flush to the disk, write the index beside the archive, give both their
  * final names (archive last), and free the writer, whatever the result.
+ *
+ * @return STK_OK, STK_EEXIST (something got that name meanwhile), STK_ESOURCE, STK_ENOMEM; what
+ * made the writer fail before. After a failure nothing of it is left. May block on the file.
  */
 STK_API STK_MUST_CHECK stk_status stk_tar_writer_finish(stk_tar_writer *writer, stk_error *err);
 

@@ -56,8 +56,8 @@ stk_status stk__tar_refuse(const uint8_t *bytes, size_t size, uint64_t offset, s
             "the file ended inside a tar header, after %zu of its 512 bytes", size);
     if (stk__tar_head_has_magic(bytes))
         return STK_FAIL_AT(err, STK_ECORRUPT, offset,
-            "the tar header's checksum is wrong: its bytes add up to %u, \"%.8s\" is written there",
-            (unsigned)stk__tar_head_sum(bytes), (const char *)bytes + 148);
+            "the tar header is damaged: its checksum should be %u and is not",
+            (unsigned)stk__tar_head_sum(bytes));
     return STK_FAIL_AT(err, STK_ECORRUPT, offset, "not a tar header");
 }
 
