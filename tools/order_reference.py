@@ -238,7 +238,9 @@ def numbers(text):
 def compute(line):
     """The part of a vector after the colon, computed."""
     name, fields, _ = parse(line)
-    number = {key: int(text, 0) for key, text in fields.items() if text.isalnum() and text[0].isdigit()}
+    number = {
+        key: int(text, 0) for key, text in fields.items() if text.isalnum() and text[0].isdigit()
+    }
     if name == "philox":
         result = philox(numbers(fields["key"]), numbers(fields["counter"]))
         return " ".join(f"0x{word:016x}" for word in result)
