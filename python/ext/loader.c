@@ -138,7 +138,7 @@ static PyObject *pass_next(PyObject *op)
     return NULL; /* STK_AGAIN: an exception is set. STK_END: nothing is, StopIteration */
 }
 
-/* Leave an epoch that was begun and not restored: the next pass gets the next one. */
+/* Leave an epoch of which batches were handed out: the next pass gets the next one. */
 static bool leave_epoch(loader_object *self)
 {
     ext_state *state = PyType_GetModuleState(Py_TYPE((PyObject *)self));
@@ -146,13 +146,14 @@ static bool leave_epoch(loader_object *self)
     stk_error err = STK_ERROR_INIT;
     stk_batch *batch = NULL;
     stk_status st = STK_OK;
-    bool complete;
+    bool begun, complete;
 
     if (handle == NULL)
         return false;
+    begun = stk_loader_step(handle) > 0; /* not after its last batch gave an error */
     complete = stk_loader_step(handle) == stk_loader_steps(handle);
     Py_BEGIN_ALLOW_THREADS
-    if (!complete)
+    if (begun && !complete)
         st = stk_loader_set_epoch(handle, stk_loader_epoch(handle) + 1, &err);
     ext_loader_drop(self);
     Py_END_ALLOW_THREADS

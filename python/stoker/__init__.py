@@ -11,7 +11,9 @@ Examples
 ...     shards,
 ...     image=Image("jpg;png", T.RandomResizedCrop(224), T.RandomHorizontalFlip()),
 ...     label=Label("cls"),
-...     batch_size=4, shuffle=True, seed=7,
+...     batch_size=4,
+...     shuffle=True,
+...     seed=7,
 ... )
 >>> for batch in loader:
 ...     images, labels = batch

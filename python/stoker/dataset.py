@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Union, overload
 
-from . import _core, checks, limits as _limits
+from . import _core, checks
+from . import limits as _limits
 from .errors import StateMismatch
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Dataset(Sequence[dict[str, Any]]):
     Works as a map-style dataset of ``torch.utils.data.DataLoader``.
     """
 
-    _core: _core.Dataset
+    _handle: _core.Dataset
     _rows: range
     _arguments: dict[str, Any]
 
@@ -124,7 +125,7 @@ class Dataset(Sequence[dict[str, Any]]):
             "threads": checks.integer("threads", threads, 0, 1024),
             "limits": limits,
         }
-        self._core = _core.Dataset(
+        self._handle = _core.Dataset(
             tuple(os.fsencode(path) for path in paths),
             index=checks.choice("index", index, _INDEX),
             keep_case=keep_case,
@@ -133,7 +134,7 @@ class Dataset(Sequence[dict[str, Any]]):
             threads=threads,
             limits=_limits.numbers(limits),
         )
-        self._rows = range(len(self._core))
+        self._rows = range(len(self._handle))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -147,21 +148,21 @@ class Dataset(Sequence[dict[str, Any]]):
     def __getitem__(self, index: int | slice) -> dict[str, Any] | Dataset:
         if isinstance(index, slice):
             view = object.__new__(Dataset)
-            view._core, view._arguments = self._core, self._arguments
+            view._handle, view._arguments = self._handle, self._arguments
             view._rows = self._rows[index]
             return view
-        return self._core.get(self._row(index))
+        return self._handle.get(self._row(index))
 
     def __getitems__(self, indices: Iterable[int]) -> list[dict[str, Any]]:
         """Several samples at once: what ``torch.utils.data.DataLoader`` asks for."""
-        get = self._core.get
+        get = self._handle.get
         return [get(self._row(index)) for index in indices]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         rows = self._rows
         if rows.step == 1 or len(rows) <= 1:
-            return self._core.scan(rows.start, max(rows.start, rows.stop))
-        return map(self._core.get, rows)
+            return self._handle.scan(rows.start, max(rows.start, rows.stop))
+        return map(self._handle.get, rows)
 
     def __contains__(self, key: object) -> bool:
         raise TypeError("ask for `key in ds.keys()`")
@@ -177,7 +178,7 @@ class Dataset(Sequence[dict[str, Any]]):
 
     def key(self, index: int) -> str:
         """The key of one sample. Reads no data."""
-        return self._core.key(self._row(index))
+        return self._handle.key(self._row(index))
 
     def find(self, key: str | bytes) -> int:
         """Index of the sample with that key; the first, if there are several.
@@ -188,9 +189,9 @@ class Dataset(Sequence[dict[str, Any]]):
             There is none. A ``KeyError``.
         """
         raw = key if isinstance(key, bytes) else key.encode("utf-8", "surrogateescape")
-        row = self._core.find(raw)
+        row = self._handle.find(raw)
         if row not in self._rows:
-            if len(self._rows) == len(self._core):
+            if len(self._rows) == len(self._handle):
                 raise AssertionError("a whole dataset has every row")
             return self._find_in_view(os.fsdecode(raw))
         return self._rows.index(row)
@@ -200,38 +201,38 @@ class Dataset(Sequence[dict[str, Any]]):
         from .errors import MissingField
 
         for at, row in enumerate(self._rows):
-            if self._core.key(row) == key:
+            if self._handle.key(row) == key:
                 return at
         raise MissingField(f"no sample of this part of the dataset has the key {key}", key=key)
 
     def members(self, index: int) -> list[tuple[str, str, int, int, str]]:
         """Where a sample's fields lie: (name of the member, field, offset, size, file) of each."""
-        return self._core.members(self._row(index))
+        return self._handle.members(self._row(index))
 
     @property
     def fields(self) -> tuple[str, ...]:
         """Names of the fields met anywhere in the dataset, in order of first appearance."""
-        return self._core.fields
+        return self._handle.fields
 
     @property
     def classes(self) -> tuple[str, ...]:
         """Classes of a folder tree, sorted by bytes; empty where there are none."""
-        return self._core.classes
+        return self._handle.classes
 
     @property
     def shards(self) -> tuple[tuple[str, int], ...]:
         """(name, index of the first sample) of each tar shard or class folder."""
-        return self._core.shards
+        return self._handle.shards
 
     @property
     def notes(self) -> list[tuple[str, int, str]]:
         """(shard, offset, text) of what indexing met that is no failure of the whole."""
-        return self._core.notes
+        return self._handle.notes
 
     @property
     def fingerprint(self) -> str:
         """128 bits in hexadecimal, the same for the same samples: names, sizes, order."""
-        first, second = self._core.fingerprint
+        first, second = self._handle.fingerprint
         return f"{first:016x}{second:016x}"
 
     def _row(self, index: int) -> int:
@@ -243,7 +244,7 @@ class Dataset(Sequence[dict[str, Any]]):
             raise OutOfRange(f"index {index} of {len(self):,} samples") from None
 
     def _whole(self) -> bool:
-        return self._rows == range(len(self._core))
+        return self._rows == range(len(self._handle))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self._arguments, self._rows, self.fingerprint)

@@ -60,8 +60,6 @@ class Error(Exception):
         self.offset = offset
         self.sample = sample
         self.errno = errno or None
-        if isinstance(self, OSError):
-            self.filename = source or None
 
     def __str__(self) -> str:
         return f"{self.line}\n  {self.cure}" if self.cure else self.line
@@ -108,6 +106,10 @@ class SourceError(Error, OSError):
     """A file or another source could not be opened, read or written. Has `errno` and `filename`."""
 
     status = "STK_ESOURCE"
+
+    def __init__(self, text: str = "", **details: Any) -> None:
+        super().__init__(text, **details)
+        self.filename = self.source or None
 
 
 class SourceNotFound(SourceError, FileNotFoundError):

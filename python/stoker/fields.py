@@ -31,8 +31,15 @@ class Field:
 
 
 def _spec(
-    name: str, source: str | None, kind: int, *, optional: bool = False, orient: bool = False,
-    transforms: tuple[Any, ...] = (), layout: int = 1, dtype: int = 1,
+    name: str,
+    source: str | None,
+    kind: int,
+    *,
+    optional: bool = False,
+    orient: bool = False,
+    transforms: tuple[Any, ...] = (),
+    layout: int = 1,
+    dtype: int = 1,
 ) -> FieldSpec:
     return name, source, kind, transforms, layout, dtype, orient, optional
 
@@ -104,8 +111,13 @@ class Image(Field):
 
     def _spec(self, name: str) -> FieldSpec:
         return _spec(
-            name, self.fields, 1, transforms=chain_of(self.transforms),
-            layout=_LAYOUTS[self.layout], dtype=_DTYPES[self.dtype], orient=self.orient,
+            name,
+            self.fields,
+            1,
+            transforms=chain_of(self.transforms),
+            layout=_LAYOUTS[self.layout],
+            dtype=_DTYPES[self.dtype],
+            orient=self.orient,
         )
 
 
@@ -210,7 +222,7 @@ class Json(Field):
 
 @dataclass(frozen=True)
 class Array(Field):
-    """An array of NumPy's ``.npy``: ``(N, ...)`` of one shape and dtype, native byte order, C order.
+    """An array of NumPy's ``.npy``: ``(N, ...)`` of one shape and dtype, in native order.
 
     Parameters
     ----------

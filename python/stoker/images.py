@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from . import _core, checks, limits as _limits
+from . import _core, checks
+from . import limits as _limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,9 +96,7 @@ def decode_image(
     )
 
 
-def image_info(
-    data: bytes | bytearray | memoryview, *, limits: Limits | None = None
-) -> ImageInfo:
+def image_info(data: bytes | bytearray | memoryview, *, limits: Limits | None = None) -> ImageInfo:
     """Read the header of a picture.
 
     Parameters

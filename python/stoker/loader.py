@@ -113,7 +113,7 @@ class Loader:
     [[0, 1, 2, 3], [4, 5, 6, 7]]
     """
 
-    _core: _core.Loader
+    _handle: _core.Loader
 
     def __init__(
         self,
@@ -171,8 +171,8 @@ class Loader:
         self.fields: dict[str, Field] = fields or _fields_of(self.dataset)
         self.batch_size: int = options["batch_size"]
         self.rank, self.world_size, self.seed = rank, world_size, int(options["seed"])
-        self._core = _core.Loader(
-            self.dataset._core,
+        self._handle = _core.Loader(
+            self.dataset._handle,
             tuple(field._spec(name) for name, field in self.fields.items()),
             weights=_float64(weights),
             known_damage=None
@@ -203,21 +203,21 @@ class Loader:
 
     def __iter__(self) -> Iterator[Batch]:
         """One epoch, or what is left of it after `load_state_dict`. Yields `Batch`."""
-        return self._core.begin()
+        return self._handle.begin()
 
     def __len__(self) -> int:
         """Steps of every epoch, on every rank."""
-        return self._core.steps
+        return self._handle.steps
 
     @property
     def epoch(self) -> int:
         """The epoch under way, from 0; after its last batch was taken by a `for`, the next."""
-        return self._core.epoch
+        return self._handle.epoch
 
     @property
     def step(self) -> int:
         """Batches of the epoch handed out so far on this rank."""
-        return self._core.step
+        return self._handle.step
 
     @property
     def position(self) -> int:
@@ -226,7 +226,7 @@ class Loader:
 
     def set_epoch(self, epoch: int) -> None:
         """Go to the start of an epoch; the next `for` is that epoch."""
-        self._core.set_epoch(checks.integer("epoch", epoch, 0, 2**64 - 1))
+        self._handle.set_epoch(checks.integer("epoch", epoch, 0, 2**64 - 1))
 
     def state_dict(self) -> dict[str, int | str]:
         """Where the loader stands, as plain numbers and str.
@@ -234,7 +234,7 @@ class Loader:
         Counts what was handed out, never what was read ahead. It may be loaded in another process,
         with another number of threads, and with other ranks of the same global batch.
         """
-        numbers = dict(zip(_STATE, self._core.get_state()))
+        numbers = dict(zip(_STATE, self._handle.get_state(), strict=True))
         first, second = numbers.pop("fingerprint_0"), numbers.pop("fingerprint_1")
         return {
             **numbers,
@@ -267,7 +267,7 @@ class Loader:
                 raise ValueError("a number is out of range")
         except (KeyError, TypeError, ValueError) as error:
             raise StateMismatch(f"this is no state of a loader: {error!r}") from error
-        self._core.set_state(*raw)
+        self._handle.set_state(*raw)
 
     def at(self, epoch: int, position: int) -> Batch:
         """One sample of any epoch and position, computed again exactly: a batch of one row.
@@ -277,14 +277,12 @@ class Loader:
         stoker.OutOfRange
             There is no such position. An ``IndexError``.
         """
-        return self._core.at(
+        return self._handle.at(
             checks.integer("epoch", epoch, 0, 2**64 - 1),
             checks.integer("position", position, 0, 2**64 - 1),
         )
 
-    def order(
-        self, epoch: int, start: int = 0, stop: int | None = None
-    ) -> NDArray[Any]:
+    def order(self, epoch: int, start: int = 0, stop: int | None = None) -> NDArray[Any]:
         """Indices in the dataset of the samples at positions [start, stop) of an epoch.
 
         Returns
@@ -297,12 +295,12 @@ class Loader:
         epoch = checks.integer("epoch", epoch, 0, 2**64 - 1)
         stop = len(self.dataset) if stop is None else checks.integer("stop", stop, 0, 2**48)
         start = checks.integer("start", start, 0, stop)
-        return np.frombuffer(self._core.order(epoch, start, stop), np.int64)
+        return np.frombuffer(self._handle.order(epoch, start, stop), np.int64)
 
     @property
     def damage(self) -> list[Damage]:
         """Each sample that was lost so far, in order; those of `known_damage` included."""
-        return [_damage.Damage(*each) for each in self._core.damage(0)]
+        return [_damage.Damage(*each) for each in self._handle.damage(0)]
 
     def save_damage(self, path: str | os.PathLike[str]) -> None:
         """Write the account as JSON, for `known_damage` of a later run."""
@@ -310,20 +308,20 @@ class Loader:
 
     def stats(self) -> Stats:
         """Counters since the loader opened; ``print(loader.stats())`` shows a table."""
-        return stats_of(self._core.stats())
+        return stats_of(self._handle.stats())
 
     def waits_for(self) -> str:
         """What the loader waits for right now: ``"step 812: sample n0144 in decode"``."""
-        return self._core.waits_for()
+        return self._handle.waits_for()
 
     def close(self) -> None:
         """Join all threads. Batches that are kept stay valid. Again, it does nothing."""
-        self._core.close()
+        self._handle.close()
 
     @property
     def closed(self) -> bool:
         """Whether `close` was called."""
-        return self._core.closed
+        return self._handle.closed
 
     def __enter__(self) -> Loader:
         if self.closed:
@@ -393,9 +391,7 @@ def _fields_of(dataset: Dataset) -> dict[str, Field]:
     """Without a declaration: what the first sample has, as bytes; the class of a folder tree."""
     if len(dataset) == 0:
         raise ValueError("where holds no samples")
-    fields: dict[str, Field] = {
-        member[1]: Bytes(member[1]) for member in dataset.members(0)
-    }
+    fields: dict[str, Field] = {member[1]: Bytes(member[1]) for member in dataset.members(0)}
     if dataset.classes and "cls" not in fields:
         fields["cls"] = Label("cls")
     return fields

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.utils.dlpack import from_dlpack
 
 from ..loader import Loader as _Loader
 
@@ -52,12 +53,12 @@ class Loader(_Loader):
 
     def _convert(self) -> Callable[[Tensor], torch.Tensor]:
         if self.device.type == "cpu":
-            return torch.from_dlpack  # type: ignore[no-any-return]
+            return from_dlpack
         device = self.device
 
         def to_device(tensor: Tensor) -> torch.Tensor:
             # torch keeps the pinned block until the copy on the stream is over
-            pinned: torch.Tensor = torch.from_dlpack(tensor).pin_memory(device)
+            pinned: torch.Tensor = from_dlpack(tensor).pin_memory(device)
             return pinned.to(device, non_blocking=True)
 
         return to_device

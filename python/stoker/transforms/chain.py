@@ -75,9 +75,7 @@ def apply(
     if dtype is None:
         ends = len(transforms) > 0 and isinstance(transforms[-1], Normalize)
         dtype = "float32" if ends else "uint8"
-    return run(
-        image, chain_of(transforms), layout=layout, dtype=dtype, draw=(seed, epoch, sample)
-    )
+    return run(image, chain_of(transforms), layout=layout, dtype=dtype, draw=(seed, epoch, sample))
 
 
 def run(
@@ -95,18 +93,21 @@ def run(
 
     pixels = np.asarray(image)
     order = layout_of(pixels, layout)
-    rows = pixels if order == "NHWC" else pixels.transpose(1, 2, 0)
+    rows: Any = pixels if order == "NHWC" else pixels.transpose(1, 2, 0)
+    rows = np.ascontiguousarray(rows)
     height, width, _ = rows.shape
-    numbers = [
+    seed, epoch, sample = (
         checks.integer(name, value, 0, 2**64 - 1)
-        for name, value in zip(("seed", "epoch", "sample"), draw)
-    ]
+        for name, value in zip(("seed", "epoch", "sample"), draw, strict=True)
+    )
     made = _core.transform(
-        np.ascontiguousarray(rows),
+        rows,
         height,
         width,
         chain,
-        *numbers,
+        seed,
+        epoch,
+        sample,
         _LAYOUTS[order],
         checks.choice("dtype", dtype, _DTYPES),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 from .. import checks
 
@@ -16,7 +16,7 @@ _INTERPOLATIONS = {"bilinear": 0, "bicubic": 1, "nearest": 2}
 _PADDING_MODES = {"constant": 0, "edge": 1, "reflect": 2, "symmetric": 3}
 _LARGEST = 65535
 
-Size = Union[int, Sequence[int]]
+Size = int | Sequence[int]
 ChainLink = tuple[Any, ...]
 
 

@@ -1,8 +1,8 @@
 """Single steps on one picture in memory, with torchvision's names and arguments.
 
-Pictures are uint8 arrays, ``(H, W, 3)`` or ``(3, H, W)``; which of both is told by where the axis of
-length 3 is, or by `layout`. Results are new arrays of the same layout. Resizing is antialiased by
-default and equals torchvision v2 on uint8 tensors.
+Pictures are uint8 arrays, ``(H, W, 3)`` or ``(3, H, W)``; which of both is told by where the axis
+of length 3 is, or by `layout`. Results are new arrays of the same layout. Resizing is antialiased
+by default and equals torchvision v2 on uint8 tensors.
 """
 
 from __future__ import annotations
@@ -97,9 +97,7 @@ def resized_crop(
     return _uint8(image, chain, layout)
 
 
-def horizontal_flip(
-    image: NDArray[np.uint8], *, layout: str | None = None
-) -> NDArray[np.uint8]:
+def horizontal_flip(image: NDArray[np.uint8], *, layout: str | None = None) -> NDArray[np.uint8]:
     """Left and right exchanged."""
     return _uint8(image, (link(8),), layout)
 
@@ -158,8 +156,6 @@ def _crop(top: int, left: int, height: int, width: int) -> tuple[Any, ...]:
     )
 
 
-def _uint8(
-    image: Any, chain: tuple[tuple[Any, ...], ...], layout: str | None
-) -> NDArray[np.uint8]:
+def _uint8(image: Any, chain: tuple[tuple[Any, ...], ...], layout: str | None) -> NDArray[np.uint8]:
     made: NDArray[np.uint8] = run(image, chain, layout=layout)
     return made
