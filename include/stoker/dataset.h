@@ -73,9 +73,9 @@ typedef struct stk_sample {
 
 /** Something met while indexing that is no failure of the whole. */
 typedef struct stk_dataset_note {
-    const char *shard; /* borrowed as long as the dataset is open */
-    uint64_t offset;
-    const char *text; /* "no end-of-archive marker", "key a comes back after others", ... */
+    const char *shard; /* path of the tar file or folder; borrowed as long as the dataset is open */
+    uint64_t offset;   /* in the shard; 0 where it makes no sense */
+    const char *text;  /* "no end-of-archive marker", "key a comes back after others", ... */
 } stk_dataset_note;
 
 /**
@@ -147,10 +147,18 @@ STK_API STK_MUST_CHECK stk_status stk_dataset_find(
  * Read bytes of a source: the whole of a field with its offset and size, or a stretch of several.
  *
  * @return STK_OK, STK_ESOURCE (open or read failed; the file vanished), STK_ECORRUPT (the file is
- *         shorter than the index says). May block on the file.
+ *         shorter than the index says, or a file of a folder has another size), STK_ERANGE (past
+ *         the end of the file as it was indexed). May block on the file.
  */
 STK_API STK_MUST_CHECK stk_status stk_dataset_read(
     const stk_dataset *dataset, uint32_t source, uint64_t offset, stk_span dst, stk_error *err);
+
+/**
+ * Compare every section of every index with its checksum. Opening does not, since it costs reading
+ * all of them. @return STK_OK, STK_EINDEX (names the shard and the section). May block on files.
+ */
+STK_API STK_MUST_CHECK stk_status stk_dataset_check_index(
+    const stk_dataset *dataset, stk_error *err);
 
 /** A pass over samples in dataset order, with large sequential reads. */
 typedef struct stk_scan stk_scan;

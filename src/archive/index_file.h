@@ -147,6 +147,7 @@ bool stk__index_sample(
 
 /* A member; false past the end or if the entry makes no sense. So too below. */
 bool stk__index_member(const stk__index *index, uint64_t member, stk__index_entry *entry_out);
+bool stk__index_member_field(const stk__index *index, uint64_t member, uint32_t *field_out);
 bool stk__index_get_field(const stk__index *index, uint64_t nth, stk__index_field *field_out);
 bool stk__index_get_class(const stk__index *index, uint64_t nth, stk__index_class *class_out);
 bool stk__index_get_note(const stk__index *index, uint64_t nth, stk__index_note *note_out);

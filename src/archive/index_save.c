@@ -1,0 +1,142 @@
+/* Writing an index: see index_file.h. Whoever opens the final name meets a whole index or none. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "archive/index_file.h"
+#include "archive/index_layout.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/size.h"
+#include "os/clock.h"
+
+/* Sections begin at multiples of this. */
+#define SECTION_ALIGN_BYTES 64u
+
+/* Paths of indexes end in a name that the system takes: longer ones are refused anyway. */
+#define PATH_BYTES 4608u
+
+/* The header, and the table of sections behind it. */
+typedef struct front {
+    uint8_t bytes[STK__INDEX_HEAD_BYTES + STK__INDEX_SECTION_COUNT * STK__INDEX_SECTION_BYTES];
+    size_t size;
+    uint64_t offset[STK__INDEX_SECTION_COUNT];
+    uint64_t file_bytes;
+} front;
+
+static uint64_t section_bytes(const stk__index *index, uint32_t id)
+{
+    return index->section[id].count * stk__index_entry_bytes[id]; /* they lie in memory */
+}
+
+static void place_sections(const stk__index *index, front *f)
+{
+    uint8_t *row = f->bytes + STK__INDEX_HEAD_BYTES;
+    uint64_t at = sizeof f->bytes;
+
+    for (uint32_t id = 1; id < STK__INDEX_SECTION_COUNT; id++) {
+        const stk__index_section *section = &index->section[id];
+
+        if (section->count == 0)
+            continue;
+        at = stk__u64_align(at, SECTION_ALIGN_BYTES);
+        f->offset[id] = at;
+        stk__put_le32(row, id);
+        stk__put_le32(row + 4, stk__index_entry_bytes[id]);
+        stk__put_le64(row + 8, at);
+        stk__put_le64(row + 16, section->count);
+        stk__put_le32(row + 24, stk__crc32c(0, section->data, (size_t)section_bytes(index, id)));
+        at += section_bytes(index, id);
+        row += STK__INDEX_SECTION_BYTES;
+    }
+    f->size = (size_t)(row - f->bytes);
+    f->file_bytes = at;
+}
+
+static void make_front(const stk__index *index, front *f)
+{
+    uint8_t *head = f->bytes;
+
+    memset(f, 0, sizeof *f);
+    place_sections(index, f);
+    memcpy(head, STK__INDEX_MAGIC, STK__INDEX_MAGIC_BYTES);
+    stk__put_le32(head + STK__HEAD_VERSION, STK__INDEX_VERSION);
+    stk__put_le32(head + STK__HEAD_KIND, (uint32_t)index->kind);
+    stk__put_le32(head + STK__HEAD_FLAGS, index->flags);
+    stk__put_le32(head + STK__HEAD_SECTIONS,
+        (uint32_t)((f->size - STK__INDEX_HEAD_BYTES) / STK__INDEX_SECTION_BYTES));
+    stk__put_le64(head + STK__HEAD_FILE_BYTES, f->file_bytes);
+    stk__put_le64(head + STK__HEAD_SOURCE_BYTES, index->source.size_bytes);
+    stk__put_le64(head + STK__HEAD_SOURCE_MTIME, (uint64_t)index->source.mtime_ns);
+    stk__put_le32(head + STK__HEAD_SOURCE_HEAD, index->source.head_crc);
+    stk__put_le32(head + STK__HEAD_SOURCE_TAIL, index->source.tail_crc);
+    stk__put_le64(head + STK__HEAD_FINGERPRINT, index->fingerprint[0]);
+    stk__put_le64(head + STK__HEAD_FINGERPRINT + 8, index->fingerprint[1]);
+    stk__put_le64(head + STK__HEAD_SAMPLES, index->samples);
+    stk__put_le64(head + STK__HEAD_MEMBERS, index->members);
+    stk__put_le32(head + STK__HEAD_TABLE_CRC,
+        stk__crc32c(0, head + STK__INDEX_HEAD_BYTES, f->size - STK__INDEX_HEAD_BYTES));
+    stk__put_le32(head + STK__HEAD_CRC, stk__crc32c(0, head, STK__HEAD_CRC));
+}
+
+static stk_status write_all(const stk__index *index, const front *f, const stk__file *file,
+    const char *path, stk_error *err)
+{
+    static const uint8_t zeros[SECTION_ALIGN_BYTES];
+    uint64_t at = sizeof f->bytes;
+
+    STK_TRY(stk__file_write(file, path, (stk_view){f->bytes, sizeof f->bytes}, err));
+    for (uint32_t id = 1; id < STK__INDEX_SECTION_COUNT; id++) {
+        size_t gap;
+
+        if (f->offset[id] == 0)
+            continue;
+        gap = (size_t)(f->offset[id] - at);
+        STK_TRY(stk__file_write(file, path, (stk_view){zeros, gap}, err));
+        STK_TRY(stk__file_write(file, path,
+            (stk_view){index->section[id].data, (size_t)section_bytes(index, id)}, err));
+        at = f->offset[id] + section_bytes(index, id);
+    }
+    return stk__file_sync(file, path, err);
+}
+
+/* A hidden name of its own in the same folder: several processes may write the same index. */
+static stk_status create_temporary(
+    const char *path, char *temporary, stk__file *file, stk_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    size_t folder = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+    stk_status st = STK_EEXIST;
+
+    for (uint64_t turn = 0; st == STK_EEXIST && turn < 100; turn++) {
+        int length = snprintf(temporary, PATH_BYTES, "%.*s.%.180s.%lx-%llx.tmp", (int)folder, path,
+            path + folder, (unsigned long)getpid(), (unsigned long long)(stk__clock_ns() + turn));
+
+        if (length < 0 || length >= (int)PATH_BYTES)
+            return STK_FAIL_OS(err, STK_ESOURCE, ENAMETOOLONG, "could not create the index");
+        st = stk__file_create(file, temporary, err);
+    }
+    return st;
+}
+
+stk_status stk__index_save(const stk__index *index, const char *path, stk_error *err)
+{
+    char temporary[PATH_BYTES];
+    stk__file file = STK__FILE_NONE;
+    stk_status st;
+    front f;
+
+    make_front(index, &f);
+    st = create_temporary(path, temporary, &file, err);
+    if (st < 0)
+        return st;
+    st = write_all(index, &f, &file, temporary, err);
+    stk__file_fini(&file);
+    if (st >= 0)
+        st = stk__path_rename(temporary, path, err);
+    if (st < 0)
+        STK_IGNORE(stk__path_remove(temporary, NULL) < 0); /* the first failure is the one told */
+    return st;
+}
