@@ -307,6 +307,23 @@ static void close_sample(stk__index_build *build)
     }
 }
 
+void stk__index_build_break(stk__index_build *build)
+{
+    close_sample(build);
+}
+
+void stk__index_build_drop_sample(stk__index_build *build, stk_view key)
+{
+    uint64_t dropped = build->members - build->first;
+
+    if (dropped == 0 || !equal(member_text(build, build->first, true), key))
+        return;
+    /* Names, fields and the fingerprint keep what was put there: more than is used is no harm. */
+    build->grown->section[STK__INDEX_MEMBERS].size -= (size_t)dropped * 32;
+    build->grown->section[STK__INDEX_SAMPLES].size -= 8;
+    build->members = build->first;
+}
+
 stk_status stk__index_build_class(stk__index_build *build, stk_view name, stk_error *err)
 {
     uint64_t offset;

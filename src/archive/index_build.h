@@ -64,6 +64,12 @@ void stk__index_build_free(stk__index_build *build);
 STK_MUST_CHECK stk_status stk__index_build_member(
     stk__index_build *build, const stk__index_told *told, stk_error *err);
 
+/* Forget the open sample if it has this key: its next member turned out to be damaged. */
+void stk__index_build_drop_sample(stk__index_build *build, stk_view key);
+
+/* The next member begins a sample, whatever its key is. */
+void stk__index_build_break(stk__index_build *build);
+
 /* Something that is no failure. */
 STK_MUST_CHECK stk_status stk__index_build_note(stk__index_build *build, stk__index_note_kind kind,
     uint64_t offset, stk_error *err, const char *format, ...) STK__PRINTF(5, 6);

@@ -19,6 +19,7 @@ stk_status stk__dataset_new(const stk_limits *limits, stk_dataset **dataset_out,
     ds->limits = limits != NULL ? *limits : defaults;
     stk__store_release_u32(&ds->references, 1);
     stk__store_release_u32(&ds->find_generation, stk__fork_generation());
+    stk__store_release_u32(&ds->find_repairing, stk__fork_generation());
     st = stk__mutex_init(&ds->find_mutex, err);
     ds->find_mutex_made = st >= 0;
     if (st >= 0)

@@ -73,6 +73,7 @@ struct stk_dataset {
     stk__mutex find_mutex;
     bool find_mutex_made;
     stk__atomic_u32 find_generation; /* atomic: fork generation that the mutex belongs to */
+    stk__atomic_u32 find_repairing;  /* atomic: generation for which somebody makes it anew */
     stk__key_table keys;
 };
 

@@ -21,6 +21,7 @@ typedef struct stk__file_stat {
     int64_t mtime_ns;
     bool folder;
     bool regular;
+    uint64_t device, inode; /* together they tell files apart, whatever their names */
 } stk__file_stat;
 
 /* Open for reading. */

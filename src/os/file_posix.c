@@ -63,6 +63,8 @@ static void convert(const struct stat *from, stk__file_stat *to)
     to->mtime_ns = (int64_t)from->st_mtim.tv_sec * 1000000000 + from->st_mtim.tv_nsec;
     to->folder = S_ISDIR(from->st_mode);
     to->regular = S_ISREG(from->st_mode);
+    to->device = (uint64_t)from->st_dev;
+    to->inode = (uint64_t)from->st_ino;
 }
 
 stk_status stk__file_stat_of(
@@ -169,7 +171,7 @@ void stk__file_will_need(const stk__file *file, uint64_t offset, uint64_t size_b
 
 stk_status stk__file_map(const stk__file *file, const char *path, stk_view *map_out, stk_error *err)
 {
-    stk__file_stat found;
+    stk__file_stat found = {0}; /* gcc cannot see that it is set on success */
     void *memory;
 
     STK_TRY(stk__file_stat_of(file, path, &found, err));

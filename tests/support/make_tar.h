@@ -61,7 +61,7 @@ static inline void tar_field(unsigned char *to, size_t room, const char *text)
 static inline void tar_put_head(made_tar *t, const tar_head *head)
 {
     unsigned char block[512] = {0};
-    char number[16];
+    char number[32];
     unsigned sum = 0;
 
     tar_field(block, 100, head->name);
