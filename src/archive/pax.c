@@ -59,9 +59,11 @@ static bool read_decimal(stk_view text, uint64_t *number_out)
     uint64_t number = 0;
 
     for (size_t i = 0; i < text.size; i++) {
-        if (p[i] < '0' || p[i] > '9' || number > ((uint64_t)INT64_MAX - 9) / 10)
+        uint64_t digit = (uint64_t)(uint8_t)p[i] - '0'; /* huge for a byte below '0' */
+
+        if (digit > 9 || number > ((uint64_t)INT64_MAX - digit) / 10)
             return false;
-        number = number * 10 + (uint64_t)(p[i] - '0');
+        number = number * 10 + digit;
     }
     *number_out = number;
     return text.size > 0;
