@@ -1,0 +1,1 @@
+"""Benchmarks of Stoker: data, candidates, and the harness that runs them side by side."""
