@@ -1,0 +1,1 @@
+"""Complete programs. Each can be run as it is."""

@@ -1,0 +1,1 @@
+"""The steps of examples/demo.py, one file each."""
