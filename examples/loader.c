@@ -21,7 +21,7 @@ static int fail(const stk_error *err)
     char line[1024];
 
     stk_error_format(err, line, sizeof line);
-    fprintf(stderr, "loader: %s\n", line);
+    (void)fprintf(stderr, "loader: %s\n", line);
     return 1;
 }
 
@@ -58,26 +58,26 @@ static void describe_batch(const stk_batch *batch)
     printf(", mean %.2f\n", mean_of(stk_batch_tensor(batch, 0)));
 }
 
+static const stk_field_spec plain_field = STK_FIELD_SPEC_INIT;
+static const stk_transform plain_transform = STK_TRANSFORM_INIT;
+
 /* What a batch holds: pictures, cropped, resized and flipped at random, and their class numbers. */
 static void declare_fields(stk_field_spec fields[FIELDS], stk_transform chain[2])
 {
-    const stk_field_spec field = STK_FIELD_SPEC_INIT;
-    const stk_transform transform = STK_TRANSFORM_INIT;
-
-    chain[0] = transform;
+    chain[0] = plain_transform;
     chain[0].kind = STK_RANDOM_RESIZED_CROP;
     chain[0].height = chain[0].width = SIDE;
-    chain[1] = transform;
+    chain[1] = plain_transform;
     chain[1].kind = STK_RANDOM_HORIZONTAL_FLIP;
 
-    fields[0] = field;
+    fields[0] = plain_field;
     fields[0].name = "image";
     fields[0].source = "jpg;jpeg;png;webp";
     fields[0].kind = STK_FIELD_IMAGE;
     fields[0].transforms = chain;
     fields[0].transform_count = 2;
 
-    fields[1] = field;
+    fields[1] = plain_field;
     fields[1].name = "label";
     fields[1].source = "cls";
     fields[1].kind = STK_FIELD_LABEL;
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
     int status;
 
     if (argc != 2) {
-        fprintf(stderr, "usage: loader DATASET\n");
+        (void)fprintf(stderr, "usage: loader DATASET\n");
         return 2;
     }
     declare_fields(fields, chain);

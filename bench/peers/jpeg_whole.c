@@ -27,12 +27,13 @@
 #include <jpeglib.h>
 /* clang-format on */
 
+#include "path_list.h"
+
 enum { MAX_THREADS = 64 };
 
 /* The files of a pass; `next` is the first one that nobody has taken. */
 typedef struct work {
-    char **paths;
-    size_t count;
+    path_list files;
     atomic_size_t next;
 } work;
 
@@ -86,14 +87,16 @@ static size_t read_file(worker *w, const char *path)
     if (fd < 0)
         return 0;
     if (fstat(fd, &status) == 0 && status.st_size > 0 &&
-        grow(&w->file, &w->file_capacity, (size_t)status.st_size))
+        grow(&w->file, &w->file_capacity, (size_t)status.st_size)) {
         size = (size_t)status.st_size;
+    }
     while (done < size) {
         ssize_t got = read(fd, w->file + done, size - done);
-        if (got <= 0)
+        if (got <= 0) {
             size = 0;
-        else
-            done += (size_t)got;
+            break;
+        }
+        done += (size_t)got;
     }
     close(fd);
     return size;
@@ -149,12 +152,11 @@ static void *work_off(void *argument)
     worker *w = argument;
     size_t nth;
 
-    while ((nth = atomic_fetch_add(&w->work->next, 1)) < w->work->count) {
-        size_t size = read_file(w, w->work->paths[nth]);
-        if (size > 0 && decode(w, size))
-            w->decoded++;
-        else
-            w->failed++;
+    while ((nth = atomic_fetch_add(&w->work->next, 1)) < w->work->files.count) {
+        size_t size = read_file(w, w->work->files.paths[nth]);
+        bool fine = size > 0 && decode(w, size);
+        w->decoded += fine;
+        w->failed += !fine;
     }
     return NULL;
 }
@@ -206,45 +208,19 @@ static bool run_pass(work *shared, worker *workers, size_t threads)
     return failed == 0;
 }
 
-/* The lines of standard input. */
-static bool read_list(work *shared)
-{
-    char *line = NULL;
-    size_t line_capacity = 0, capacity = 0;
-    ssize_t length;
-
-    while ((length = getline(&line, &line_capacity, stdin)) > 0) {
-        if (line[length - 1] == '\n')
-            line[length - 1] = '\0';
-        if (shared->count == capacity) {
-            char **larger;
-            capacity = capacity > 0 ? capacity * 2 : 1024;
-            larger = realloc(shared->paths, capacity * sizeof *larger);
-            if (larger == NULL)
-                return false;
-            shared->paths = larger;
-        }
-        shared->paths[shared->count++] = line;
-        line = NULL;
-        line_capacity = 0;
-    }
-    free(line);
-    return shared->count > 0;
-}
-
 int main(int argc, char **argv)
 {
-    static worker workers[MAX_THREADS];
-    work shared = {NULL, 0, 0};
+    worker workers[MAX_THREADS] = {{0}};
+    work shared = {{NULL, 0, 0}, 0};
     size_t threads = argc == 3 ? strtoul(argv[1], NULL, 10) : 0;
     size_t passes = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
     bool fine;
 
     if (threads < 1 || threads > MAX_THREADS || passes < 1) {
-        fprintf(stderr, "usage: jpeg_whole THREADS PASSES < list-of-files\n");
+        (void)fprintf(stderr, "usage: jpeg_whole THREADS PASSES < list-of-files\n");
         return 2;
     }
-    fine = read_list(&shared);
+    fine = path_list_read(&shared.files);
     for (size_t i = 0; i < threads; i++)
         workers[i].work = &shared;
     for (size_t pass = 0; fine && pass < passes; pass++)
@@ -253,8 +229,6 @@ int main(int argc, char **argv)
         free(workers[i].file);
         free(workers[i].pixels);
     }
-    for (size_t i = 0; i < shared.count; i++)
-        free(shared.paths[i]);
-    free(shared.paths);
+    path_list_fini(&shared.files);
     return fine ? 0 : 1;
 }

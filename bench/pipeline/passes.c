@@ -8,10 +8,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-typedef struct list {
-    char **paths;
-    size_t count, capacity;
-} list;
+#include "path_list.h"
 
 uint64_t sum_words(stk_view bytes)
 {
@@ -34,42 +31,8 @@ bool complain(const stk_error *err)
     char line[1024];
 
     stk_error_format(err, line, sizeof line);
-    fprintf(stderr, "%s\n", line);
+    (void)fprintf(stderr, "%s\n", line);
     return false;
-}
-
-static bool append(list *l, char *path)
-{
-    if (l->count == l->capacity) {
-        size_t capacity = l->capacity > 0 ? l->capacity * 2 : 64;
-        char **larger = realloc(l->paths, capacity * sizeof *larger);
-        if (larger == NULL)
-            return false;
-        l->paths = larger;
-        l->capacity = capacity;
-    }
-    l->paths[l->count++] = path;
-    return true;
-}
-
-static bool read_list(list *l)
-{
-    for (;;) {
-        char *line = NULL;
-        size_t capacity = 0;
-        ssize_t length = getline(&line, &capacity, stdin);
-
-        if (length <= 0) {
-            free(line);
-            return l->count > 0;
-        }
-        if (line[length - 1] == '\n')
-            line[length - 1] = '\0';
-        if (!append(l, line)) {
-            free(line);
-            return false;
-        }
-    }
 }
 
 static double clock_seconds(void)
@@ -86,7 +49,7 @@ static double cpu_seconds(const struct rusage *used)
            (double)(used->ru_utime.tv_usec + used->ru_stime.tv_usec) * 1e-6;
 }
 
-static bool run_pass(const list *l, pass_fn *pass)
+static bool run_pass(const path_list *l, pass_fn *pass)
 {
     struct rusage before, after;
     tally t = {0, 0, 0};
@@ -108,19 +71,17 @@ static bool run_pass(const list *l, pass_fn *pass)
 
 int run_passes(const char *program, int argc, char **argv, pass_fn *pass)
 {
-    list l = {NULL, 0, 0};
+    path_list l = {NULL, 0, 0};
     size_t passes = argc == 2 ? strtoul(argv[1], NULL, 10) : 0;
     bool fine;
 
     if (passes < 1) {
-        fprintf(stderr, "usage: %s PASSES < list-of-files\n", program);
+        (void)fprintf(stderr, "usage: %s PASSES < list-of-files\n", program);
         return 2;
     }
-    fine = read_list(&l);
+    fine = path_list_read(&l);
     for (size_t i = 0; fine && i < passes; i++)
         fine = run_pass(&l, pass);
-    for (size_t i = 0; i < l.count; i++)
-        free(l.paths[i]);
-    free(l.paths);
+    path_list_fini(&l);
     return fine ? 0 : 1;
 }
