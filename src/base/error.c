@@ -95,15 +95,17 @@ STK__PRINTF(4, 0)
 static void record(
     stk_error *err, stk_status st, const uint64_t *offset, const char *format, va_list args)
 {
+    stk_error made = STK_ERROR_INIT;
+
     if (err == NULL)
         return;
-    *err = (stk_error)STK_ERROR_INIT;
-    err->status = st;
+    made.status = st;
     if (offset != NULL) {
-        err->has_offset = true;
-        err->offset = *offset;
+        made.has_offset = true;
+        made.offset = *offset;
     }
-    STK_IGNORE(vsnprintf(err->text, sizeof err->text, format, args)); /* cut when too long */
+    STK_IGNORE(vsnprintf(made.text, sizeof made.text, format, args) < 0); /* cut when too long */
+    *err = made; /* last: a text of the former error may be among the arguments */
 }
 
 void stk__error_set(stk_error *err, stk_status st, const char *format, ...)
@@ -141,29 +143,76 @@ void stk__error_set_os(stk_error *err, stk_status st, int os_errno, const char *
     STK_IGNORE(snprintf(err->text + used, sizeof err->text - used, ": %s", why) < 0); /* cut */
 }
 
-/* Keep the tail: "...very/long/path/train-000012.tar". */
-static void fill_tail(char *dst, size_t capacity, const char *text)
+/* Is this byte of UTF-8 one that no character begins with? */
+static bool continues(char byte)
 {
-    size_t length = strlen(text);
-
-    if (dst[0] != '\0')
-        return;
-    if (length < capacity) {
-        memcpy(dst, text, length + 1);
-    } else {
-        memcpy(dst, "...", 3);
-        memcpy(dst + 3, text + (length - (capacity - 4)), capacity - 3);
-    }
+    return ((unsigned char)byte & 0xC0) == 0x80;
 }
 
-static void fill_view(char *dst, size_t capacity, stk_view text)
+/* Keep the head, and no part of a character that is cut through. */
+static void fill_head(char *dst, size_t capacity, stk_view text)
 {
-    size_t length = text.size < capacity - 1 ? text.size : capacity - 1;
+    const char *from = text.data;
+    size_t length = text.size;
 
     if (dst[0] != '\0' || length == 0)
         return;
-    memcpy(dst, text.data, length);
+    if (length > capacity - 1) {
+        length = capacity - 1;
+        for (int i = 0; i < 3 && continues(from[length]); i++)
+            length--;
+    }
+    memcpy(dst, from, length);
     dst[length] = '\0';
+}
+
+/* Keep the tail: "...very/long/path/train-000012.tar". */
+static void fill_tail(char *dst, size_t capacity, const char *text, size_t length)
+{
+    const char *from = text;
+
+    if (dst[0] != '\0')
+        return;
+    if (length > capacity - 1) {
+        from += length - (capacity - 4);
+        for (int i = 0; i < 3 && continues(*from); i++)
+            from++;
+        memcpy(dst, "...", 3);
+        dst += 3;
+    }
+    memcpy(dst, from, (size_t)(text + length - from));
+    dst[text + length - from] = '\0';
+}
+
+/* Where the host of a URL begins; 0 for a path. */
+static size_t host_of(const char *source)
+{
+    size_t scheme =
+        strspn(source, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+
+    return scheme > 0 && strncmp(source + scheme, "://", 3) == 0 ? scheme + 3 : 0;
+}
+
+/* A path as it is; of a URL neither user and password nor the query, which may hold credentials. */
+static void fill_source(char *dst, size_t capacity, const char *source)
+{
+    size_t host = host_of(source), path, end;
+
+    if (host == 0) {
+        fill_tail(dst, capacity, source, strlen(source));
+        return;
+    }
+    path = host + strcspn(source + host, "/?#");
+    end = path + strcspn(source + path, "?#");
+    while (path > host && source[path - 1] != '@')
+        path--; /* now behind the user, or where the host begins */
+    if (dst[0] == '\0' && host + (end - path) < capacity) {
+        memcpy(dst, source, host);
+        memcpy(dst + host, source + path, end - path);
+        dst[host + (end - path)] = '\0';
+    } else {
+        fill_tail(dst, capacity, source + path, end - path);
+    }
 }
 
 stk_status stk__error_in(stk_status st, const stk__place *place, stk_error *err)
@@ -173,48 +222,52 @@ stk_status stk__error_in(stk_status st, const stk__place *place, stk_error *err)
     if (err->stage == STK_STAGE_NONE)
         err->stage = place->stage;
     if (place->source != NULL && err->source[0] == '\0') {
-        fill_tail(err->source, sizeof err->source, place->source);
+        fill_source(err->source, sizeof err->source, place->source);
         if (err->has_offset)
             err->offset += place->base;
     }
     if (place->shard != NULL)
-        fill_tail(err->shard, sizeof err->shard, place->shard);
-    fill_view(err->key, sizeof err->key, place->key);
-    fill_view(err->field, sizeof err->field, place->field);
+        fill_tail(err->shard, sizeof err->shard, place->shard, strlen(place->shard));
+    fill_head(err->key, sizeof err->key, place->key);
+    fill_head(err->field, sizeof err->field, place->field);
     if (err->sample == UINT64_MAX && place->sample != 0)
         err->sample = place->sample - 1;
     return st;
 }
 
+/* Add a text that came from a file: what would break the line or steer a terminal becomes '?'. */
+static void put_plain(stk__text *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        stk__text_put(out, "%c", c < 0x20 || c == 0x7f ? '?' : c);
+    }
+}
+
+/* One more part of the place: " (" before the first of them, ", " before the others. */
+static void put_part(stk__text *out, const char **gap, const char *name, const char *text)
+{
+    if (text[0] == '\0')
+        return;
+    stk__text_put(out, "%s%s", *gap, name);
+    put_plain(out, text);
+    *gap = ", ";
+}
+
 size_t stk_error_format(const stk_error *err, char *line, size_t capacity)
 {
     stk__text out = {.data = line, .capacity = capacity};
-    const char *place = err->shard[0] != '\0' ? err->shard : err->source;
     const char *gap = " (";
+    char offset[32] = "";
 
-    stk__text_put(&out, "%s", err->text[0] != '\0' ? err->text : stk_status_text(err->status));
-    if (place[0] != '\0') {
-        stk__text_put(&out, "%s%s", gap, place);
-        gap = ", ";
-    }
-    if (err->key[0] != '\0') {
-        stk__text_put(&out, "%ssample %s", gap, err->key);
-        gap = ", ";
-    }
-    if (err->field[0] != '\0') {
-        stk__text_put(&out, "%sfield %s", gap, err->field);
-        gap = ", ";
-    }
-    if (err->has_offset) {
-        char number[32];
-        stk__text_grouped(err->offset, number, sizeof number);
-        stk__text_put(&out, "%sbyte %s", gap, number);
-        gap = ", ";
-    }
-    if (err->stage != STK_STAGE_NONE) {
-        stk__text_put(&out, "%sstage %s", gap, stk_stage_name(err->stage));
-        gap = ", ";
-    }
+    if (err->has_offset)
+        stk__text_grouped(err->offset, offset, sizeof offset);
+    put_plain(&out, err->text[0] != '\0' ? err->text : stk_status_text(err->status));
+    put_part(&out, &gap, "", err->shard[0] != '\0' ? err->shard : err->source);
+    put_part(&out, &gap, "sample ", err->key);
+    put_part(&out, &gap, "field ", err->field);
+    put_part(&out, &gap, "byte ", offset);
+    put_part(&out, &gap, "stage ", stk_stage_name(err->stage));
     if (gap[0] == ',')
         stk__text_put(&out, ")");
     return out.needed;

@@ -14,17 +14,36 @@
 /* From here on memory comes straight from the system: pages of its own, huge where it can. */
 #define LARGE_BYTES ((size_t)2 << 20)
 
-_Bool stk__heap_reserve(stk__heap *heap, size_t size_bytes)
+/* Count without looking at the system yet. Checked before it is added, so that no other thread is
+ * refused for what this one never got. */
+static bool count_in(stk__heap *heap, size_t size_bytes)
 {
-    uint64_t used = stk__add_acq_rel_u64(&heap->used_bytes, size_bytes) + size_bytes;
+    uint64_t used = stk__load_relaxed_u64(&heap->used_bytes);
+    uint64_t wanted;
+
+    do {
+        if (!stk__u64_add(used, size_bytes, &wanted) ||
+            (heap->ceiling_bytes != 0 && wanted > heap->ceiling_bytes))
+            return false;
+    } while (!stk__cas_acq_rel_u64(&heap->used_bytes, &used, wanted));
+    return true;
+}
+
+/* The peak is a figure of what was really there: raised after the system gave the memory. */
+static void raise_peak(stk__heap *heap)
+{
+    uint64_t used = stk__load_relaxed_u64(&heap->used_bytes);
     uint64_t peak = stk__load_relaxed_u64(&heap->peak_bytes);
 
-    if (heap->ceiling_bytes != 0 && used > heap->ceiling_bytes) {
-        stk__sub_acq_rel_u64(&heap->used_bytes, size_bytes);
-        return false;
-    }
     while (used > peak && !stk__cas_acq_rel_u64(&heap->peak_bytes, &peak, used))
         ;
+}
+
+_Bool stk__heap_reserve(stk__heap *heap, size_t size_bytes)
+{
+    if (!count_in(heap, size_bytes))
+        return false;
+    raise_peak(heap);
     return true;
 }
 
@@ -38,15 +57,17 @@ static bool admit(stk__heap *heap, size_t count, size_t size, size_t *bytes_out)
 {
     if (!stk__size_mul(count, size, bytes_out) || stk__fault_hit(STK__FAULT_ALLOC))
         return false;
-    return stk__heap_reserve(heap, *bytes_out);
+    return count_in(heap, *bytes_out);
 }
 
 static void *admitted(stk__heap *heap, void *memory, size_t bytes)
 {
-    if (memory == NULL)
+    if (memory == NULL) {
         stk__heap_unreserve(heap, bytes);
-    else
-        stk__add_relaxed_u64(&heap->allocations, 1); /* a figure only: nothing is ordered by it */
+        return NULL;
+    }
+    raise_peak(heap);
+    stk__add_relaxed_u64(&heap->allocations, 1); /* a figure only: nothing is ordered by it */
     return memory;
 }
 
@@ -112,7 +133,7 @@ void *stk__heap_grow(stk__heap *heap, void *old, size_t old_count, size_t new_co
     void *memory;
 
     if (!stk__size_mul(new_count, size, &new_bytes) || new_bytes < old_bytes ||
-        stk__fault_hit(STK__FAULT_ALLOC) || !stk__heap_reserve(heap, new_bytes - old_bytes))
+        stk__fault_hit(STK__FAULT_ALLOC) || !count_in(heap, new_bytes - old_bytes))
         return NULL;
     memory = realloc(old, new_bytes > 0 ? new_bytes : 1);
     return admitted(heap, memory, new_bytes - old_bytes);

@@ -1,4 +1,4 @@
-/* Clocks: monotonic time of the machine, CPU time of a thread. Nanoseconds. Any thread. */
+/* The clock: monotonic time of the machine, in nanoseconds. Any thread. */
 #ifndef STK__CLOCK_H
 #define STK__CLOCK_H
 

@@ -57,7 +57,9 @@ STK_MUST_CHECK stk_status stk__file_sync(const stk__file *file, const char *path
 /* Tell the system that bytes from offset on are wanted soon; a hint. */
 void stk__file_will_need(const stk__file *file, uint64_t offset, uint64_t size_bytes);
 
-/* Map the whole file for reading. An empty file maps as an empty view. */
+/* Map the whole file for reading. An empty file maps as an empty view. Who cuts the file shorter
+ * while it is mapped ends the process at the next touch (SIGBUS), so only files that are replaced
+ * by rename and never written in place are to be mapped. */
 STK_MUST_CHECK stk_status stk__file_map(
     const stk__file *file, const char *path, stk_view *map_out, stk_error *err);
 void stk__file_unmap(stk_view *map);
@@ -74,7 +76,7 @@ STK_MUST_CHECK stk_status stk__path_remove(const char *path, stk_error *err);
 STK_MUST_CHECK stk_status stk__folder_list(const char *path,
     stk_status (*each)(void *ctx, const char *name, stk_error *err), void *ctx, stk_error *err);
 
-/* Make a folder; existing is fine. */
+/* Make a folder; one that exists is fine, something else of that name is not. */
 STK_MUST_CHECK stk_status stk__folder_make(const char *path, stk_error *err);
 
 #endif

@@ -148,10 +148,10 @@ stk_status stk__file_write(const stk__file *file, const char *path, stk_view dat
         if (stk__fault_hit(STK__FAULT_WRITE))
             return failed(ENOSPC, path, "could not write the file", err);
         n = write(file->fd, (const char *)data.data + done, want);
-        if (n >= 0)
+        if (n > 0)
             done += (size_t)n;
-        else if (errno != EINTR)
-            return failed(errno, path, "could not write the file", err);
+        else if (n == 0 || errno != EINTR) /* 0 would come again for ever */
+            return failed(n == 0 ? EIO : errno, path, "could not write the file", err);
     }
     return STK_OK;
 }
@@ -219,7 +219,9 @@ static void sync_folder_of(const char *path)
 
 stk_status stk__path_rename(const char *from, const char *to, stk_error *err)
 {
-    if (stk__fault_hit(STK__FAULT_WRITE) || rename(from, to) != 0)
+    if (stk__fault_hit(STK__FAULT_WRITE))
+        return failed(EIO, to, "could not give the file its final name", err);
+    if (rename(from, to) != 0)
         return failed(errno, to, "could not give the file its final name", err);
     sync_folder_of(to);
     return STK_OK;
@@ -258,7 +260,13 @@ stk_status stk__folder_list(const char *path,
 
 stk_status stk__folder_make(const char *path, stk_error *err)
 {
-    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+    struct stat found;
+
+    if (mkdir(path, 0777) == 0)
+        return STK_OK;
+    if (errno != EEXIST)
         return failed(errno, path, "could not make the folder", err);
+    if (stat(path, &found) != 0 || !S_ISDIR(found.st_mode))
+        return failed(ENOTDIR, path, "could not make the folder", err);
     return STK_OK;
 }

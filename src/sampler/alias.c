@@ -29,8 +29,8 @@ static stk_status check(const double *weights, uint64_t count, double *most_out,
     for (uint64_t i = 0; i < count; i++) {
         if (!isfinite(weights[i]) || weights[i] < 0)
             return STK_FAIL(err, STK_EINVAL,
-                "weight %llu is %g; it must be finite and not negative", (unsigned long long)i,
-                weights[i]);
+                "weight %llu is %s; it must be finite and not negative", (unsigned long long)i,
+                isfinite(weights[i]) ? "negative" : "not finite");
         if (weights[i] > most)
             most = weights[i];
     }

@@ -58,7 +58,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("path, text, message", FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize(("path", "text", "message"), FAULTS.values(), ids=FAULTS)
 def test_each_fault_is_found(small_tree, path, text, message):
     small_tree(path, text + "\n")
     found = list(check_layers.check(small_tree.root))

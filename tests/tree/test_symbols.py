@@ -34,8 +34,8 @@ def shared(tmp_path_factory):
     path = tmp_path_factory.mktemp("shared") / "libstoker.so"
     library = build_targets()["stoker"]
     subprocess.check_call(
-        ["gcc", "-shared", "-o", path, "-Wl,--whole-archive", library, "-Wl,--no-whole-archive"]
-        + ["-Wl,--unresolved-symbols=ignore-all"]
+        ["gcc", "-shared", "-o", path, "-Wl,--unresolved-symbols=ignore-all"]
+        + ["-Wl,--whole-archive", library, "-Wl,--no-whole-archive"]
     )
     return path
 
