@@ -6,7 +6,8 @@
 #   make test                  everything that CI runs
 #   make test PARTS="gcc python"   only parts of it (tools/test_all.py --list)
 #   make build                 the package and the command into .venv
-#   make bench fuzz format lint docs clean
+#   make bench RUN=J           Stoker and its peers side by side (docs/benchmarks.md)
+#   make fuzz format lint docs clean
 #
 # PYTHON=python3.12 takes another Python (3.10 or later); TORCH=2.9.1 another PyTorch, TORCH=none none.
 
@@ -18,11 +19,13 @@ endif
 PARTS ?=
 PHOTOS ?=
 FUZZ_SECONDS ?= 60
+RUN ?= J
 
 VENV := $(CURDIR)/.venv
 export PATH := $(VENV)/bin:$(PATH)
 
-.PHONY: help demo test build bench fuzz format lint docs clean environment environment-test
+.PHONY: help demo test build bench fuzz format lint docs clean environment environment-test \
+    photographs
 .DEFAULT_GOAL := help
 
 help:
@@ -42,6 +45,16 @@ build: environment
 	    -Dpython.install_env=venv
 	@ninja -C build --quiet
 	@meson install -C build --no-rebuild --only-changed --quiet --tags runtime,python-runtime
+
+# Photographs of the system's desktop backgrounds, unless somebody brings their own.
+photographs:
+	@$(if $(PHOTOS),:,tools/setup.sh system photographs)
+
+demo: photographs build
+	@python examples/demo.py $(if $(PHOTOS),--photos "$(PHOTOS)")
+
+bench: photographs build
+	@python -m bench.peers $(RUN)
 
 test: environment-test
 	@python tools/test_all.py $(PARTS)

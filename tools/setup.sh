@@ -65,10 +65,21 @@ sanitizer_package() {
     fi
 }
 
-photographs_are_there() {
-    # one folder for each package; DEMO_BACKGROUNDS is for tests of this script
-    [ -d "${DEMO_BACKGROUNDS:-/usr/share/backgrounds}/mate" ] &&
-        [ -d "${DEMO_BACKGROUNDS:-/usr/share/backgrounds}/gnome" ]
+# Photographs among desktop backgrounds: bench/photos.py knows their names. SHARE is for tests of this
+# script.
+mate_photographs_are_there() {
+    [ -d "${SHARE:-/usr/share}/backgrounds/mate/nature" ]
+}
+
+plasma_photographs_are_there() {
+    ls -d "${SHARE:-/usr/share}"/wallpapers/*/contents/images >/dev/null 2>&1
+}
+
+# More of them, but not in every release: taken only where apt knows them and nobody has to be asked.
+lomiri_photographs_are_wanted() {
+    ! ls "${SHARE:-/usr/share}"/backgrounds/sunset_by_* >/dev/null 2>&1 &&
+        apt-cache show lomiri-wallpapers >/dev/null 2>&1 &&
+        { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }
 }
 
 # Write the packages that are missing for the groups given, one a line.
@@ -98,7 +109,11 @@ missing_packages() {
             clang_has_sanitizers || sanitizer_package
             ;;
         photographs)
-            photographs_are_there || printf 'mate-backgrounds\ngnome-backgrounds\n'
+            mate_photographs_are_there || echo mate-backgrounds
+            plasma_photographs_are_there || echo plasma-workspace-wallpapers
+            ;;
+        more-photographs) # after the others, when the lists of packages are fresh
+            ! lomiri_photographs_are_wanted || echo lomiri-wallpapers
             ;;
         *)
             die "setup.sh: no group of packages is called $group"
@@ -133,7 +148,8 @@ install_packages() {
 }
 
 ensure_system() {
-    for groups in "$*" "$(case " $* " in *" test "*) echo sanitizers ;; esac)"; do
+    for groups in "$*" "$(case " $* " in *" test "*) echo sanitizers ;; esac)" \
+        "$(case " $* " in *" photographs "*) echo more-photographs ;; esac)"; do
         # shellcheck disable=SC2086 # words on purpose, here and below
         missing=$(missing_packages $groups)
         [ -z "$missing" ] && continue
