@@ -1,0 +1,410 @@
+/* Without these: samples are lost or doubled, order depends on threads, kept batches are
+ * overwritten. */
+#include <sys/wait.h>
+
+#include "support/loader_kit.h"
+
+enum { COUNT = 103, PER_SHARD = 20, ROOM = 4 * COUNT };
+
+static void every_sample_comes_once_and_in_one_order_for_any_threads(void **state)
+{
+    char *folder = make_temp_folder();
+    stk_dataset *dataset = numbered(folder, COUNT, PER_SHARD, NULL, 0);
+    static const stk_shuffle orders[] = {STK_SHUFFLE_NONE, STK_SHUFFLE_FULL, STK_SHUFFLE_SHARDS};
+    static const int32_t threads[] = {0, 1, 4};
+    (void)state;
+
+    for (size_t o = 0; o < COUNT_OF(orders); o++) {
+        int64_t first[2][ROOM], labels[ROOM];
+        bool seen[COUNT] = {false};
+
+        for (size_t t = 0; t < COUNT_OF(threads); t++) {
+            stk_field_spec fields[2];
+            stk_loader_options options;
+            stk_loader *loader;
+
+            numbered_fields(fields, &options);
+            options.shuffle = orders[o];
+            options.shuffle_window = 2;
+            options.batch_size = 8;
+            options.threads = threads[t];
+            options.seed = 7;
+            loader = open_numbered(dataset, &options);
+            for (int epoch = 0; epoch < 2; epoch++) {
+                size_t count = rest_of_epoch(loader, t == 0 ? first[epoch] : labels, NULL, NULL);
+                assert_int_equal(count, COUNT);
+                if (t > 0)
+                    assert_memory_equal(labels, first[epoch], COUNT * sizeof labels[0]);
+            }
+            assert_int_equal(stk_loader_epoch(loader), 2);
+            stk_loader_close(loader);
+        }
+        for (size_t i = 0; i < COUNT; i++) {
+            assert_false(seen[first[1][i]]);
+            seen[first[1][i]] = true;
+        }
+        if (orders[o] == STK_SHUFFLE_NONE)
+            assert_int_equal(first[0][5], 5);
+        else
+            assert_memory_not_equal(first[0], first[1], COUNT * sizeof labels[0]);
+    }
+    stk_dataset_unref(dataset);
+    remove_tree(folder);
+}
+
+static void ranks_share_one_order(void **state)
+{
+    char *folder = make_temp_folder();
+    stk_dataset *dataset = numbered(folder, COUNT, PER_SHARD, NULL, 0);
+    stk_field_spec fields[2];
+    stk_loader_options options;
+    int64_t alone[ROOM], ranks[4][ROOM];
+    size_t sizes[4][64], batches[4], at[4] = {0}, expected = 0;
+    stk_loader *loader;
+    (void)state;
+
+    numbered_fields(fields, &options);
+    options.shuffle = STK_SHUFFLE_FULL;
+    options.batch_size = 12;
+    loader = open_numbered(dataset, &options);
+    assert_int_equal(rest_of_epoch(loader, alone, NULL, NULL), COUNT);
+    stk_loader_close(loader);
+    options.batch_size = 3;
+    options.world_size = 4;
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        options.rank = rank;
+        loader = open_numbered(dataset, &options);
+        rest_of_epoch(loader, ranks[rank], sizes[rank], &batches[rank]);
+        assert_int_equal(batches[rank], stk_loader_steps(loader));
+        assert_int_equal(batches[rank], batches[0]);
+        stk_loader_close(loader);
+    }
+    for (size_t step = 0; step < batches[0]; step++) { /* all ranks of a step, in rank order */
+        for (uint32_t rank = 0; rank < 4; rank++) {
+            for (size_t i = 0; i < sizes[rank][step]; i++)
+                assert_int_equal(ranks[rank][at[rank]++], alone[expected++]);
+        }
+    }
+    assert_int_equal(expected, COUNT);
+    stk_dataset_unref(dataset);
+    remove_tree(folder);
+}
+
+static void a_state_goes_on_with_the_next_sample(void **state)
+{
+    char *folder = make_temp_folder();
+    stk_dataset *dataset = numbered(folder, COUNT, PER_SHARD, NULL, 0);
+    stk_field_spec fields[2];
+    stk_loader_options options;
+    int64_t whole[ROOM], rest[ROOM];
+    (void)state;
+
+    numbered_fields(fields, &options);
+    options.shuffle = STK_SHUFFLE_FULL;
+    options.batch_size = 10;
+    options.threads = 2;
+    stk_loader *loader = open_numbered(dataset, &options);
+    rest_of_epoch(loader, rest, NULL, NULL); /* epoch 0 */
+    assert_int_equal(rest_of_epoch(loader, whole, NULL, NULL), COUNT);
+    for (size_t taken = 0; taken <= 11; taken++) {
+        stk_loader_state saved;
+        stk_loader *other;
+
+        assert_int_equal(stk_loader_set_epoch(loader, 1, NULL), STK_OK);
+        for (size_t i = 0; i < taken; i++) {
+            stk_batch *batch;
+            assert_int_equal(stk_loader_next(loader, &batch, NULL), STK_OK);
+            stk_batch_unref(batch);
+        }
+        stk_loader_get_state(loader, &saved);
+        options.threads = (int32_t)(taken % 3);
+        other = open_numbered(dataset, &options);
+        assert_int_equal(stk_loader_set_state(other, &saved, NULL), STK_OK);
+        size_t left = taken * 10 < COUNT ? COUNT - taken * 10 : 0;
+        assert_int_equal(rest_of_epoch(other, rest, NULL, NULL), left);
+        assert_memory_equal(rest, whole + (COUNT - left), left * sizeof rest[0]);
+        stk_loader_close(other);
+    }
+    stk_loader_close(loader);
+    stk_dataset_unref(dataset);
+    remove_tree(folder);
+}
+
+static void a_state_of_something_else_is_refused(void **state)
+{
+    char *folder = make_temp_folder(), *other_folder = make_temp_folder();
+    stk_dataset *dataset = numbered(folder, COUNT, PER_SHARD, NULL, 0);
+    stk_dataset *other_dataset = numbered(other_folder, COUNT + 1, PER_SHARD, NULL, 0);
+    stk_field_spec fields[2];
+    stk_loader_options options;
+    stk_loader_state saved, bent;
+    stk_error err = STK_ERROR_INIT;
+    (void)state;
+
+    numbered_fields(fields, &options);
+    options.batch_size = 8;
+    options.world_size = 2;
+    stk_loader *loader = open_numbered(dataset, &options);
+    stk_loader *other = open_numbered(other_dataset, &options);
+    stk_loader_get_state(loader, &saved);
+    assert_int_equal(stk_loader_set_state(other, &saved, &err), STK_ESTATE);
+    assert_non_null(strstr(err.text, "belongs to dataset"));
+    bent = saved;
+    bent.seed++;
+    assert_int_equal(stk_loader_set_state(loader, &bent, NULL), STK_ESTATE);
+    bent = saved;
+    bent.version++;
+    assert_int_equal(stk_loader_set_state(loader, &bent, NULL), STK_ESTATE);
+    bent = saved;
+    bent.position = 5;
+    assert_int_equal(stk_loader_set_state(loader, &bent, NULL), STK_ESTATE);
+    bent = saved;
+    bent.batch_size = 4; /* another global batch */
+    assert_int_equal(stk_loader_set_state(loader, &bent, NULL), STK_ESTATE);
+    bent.world_size = 4; /* the same again: elastic */
+    assert_int_equal(stk_loader_set_state(loader, &bent, NULL), STK_OK);
+    bent.skipped = 1;
+    assert_int_equal(stk_loader_set_state(loader, &bent, NULL), STK_ESTATE);
+    stk_loader_close(other);
+    stk_loader_close(loader);
+    stk_dataset_unref(other_dataset);
+    stk_dataset_unref(dataset);
+    remove_tree(other_folder);
+    remove_tree(folder);
+}
+
+static void a_kept_batch_is_never_overwritten(void **state)
+{
+    char *folder = make_temp_folder();
+    stk_dataset *dataset = numbered(folder, COUNT, PER_SHARD, NULL, 0);
+    stk_field_spec fields[2];
+    stk_loader_options options;
+    stk_batch *kept[11];
+    (void)state;
+
+    numbered_fields(fields, &options);
+    options.batch_size = 10;
+    options.threads = 2;
+    stk_loader *loader = open_numbered(dataset, &options);
+    for (size_t i = 0; i < COUNT_OF(kept); i++)
+        assert_int_equal(stk_loader_next(loader, &kept[i], NULL), STK_OK);
+    stk_loader_close(loader); /* batches outlive it */
+    for (size_t i = 0; i < COUNT_OF(kept); i++) {
+        int64_t labels[10];
+        size_t count = append_labels(kept[i], labels, 0);
+        for (size_t k = 0; k < count; k++)
+            assert_int_equal(labels[k], i * 10 + k);
+        stk_batch_unref(kept[i]);
+    }
+    stk_dataset_unref(dataset);
+    remove_tree(folder);
+}
+
+static void steady_state_allocates_nothing(void **state)
+{
+    char *folder = make_temp_folder();
+    stk_dataset *dataset = numbered(folder, COUNT, PER_SHARD, NULL, 0);
+    stk_field_spec fields[2];
+    stk_loader_options options;
+    stk_loader_stats before, after;
+    int64_t labels[ROOM];
+    (void)state;
+
+    numbered_fields(fields, &options);
+    options.shuffle = STK_SHUFFLE_FULL;
+    options.batch_size = 10;
+    options.threads = 2;
+    stk_loader *loader = open_numbered(dataset, &options);
+    for (int epoch = 0; epoch < 3; epoch++)
+        rest_of_epoch(loader, labels, NULL, NULL);
+    stk_loader_get_stats(loader, &before);
+    for (int epoch = 0; epoch < 20; epoch++)
+        rest_of_epoch(loader, labels, NULL, NULL);
+    stk_loader_get_stats(loader, &after);
+    assert_int_equal(after.allocations, before.allocations);
+    assert_int_equal(after.memory_peak_bytes, before.memory_peak_bytes);
+    stk_loader_close(loader);
+    stk_dataset_unref(dataset);
+    remove_tree(folder);
+}
+
+static void at_computes_any_sample_again(void **state)
+{
+    char *folder = make_temp_folder();
+    stk_dataset *dataset = numbered(folder, COUNT, PER_SHARD, NULL, 0);
+    stk_field_spec fields[2];
+    stk_loader_options options;
+    int64_t labels[ROOM], one[1];
+    stk_batch *batch;
+    (void)state;
+
+    numbered_fields(fields, &options);
+    options.shuffle = STK_SHUFFLE_FULL;
+    options.batch_size = 10;
+    stk_loader *loader = open_numbered(dataset, &options);
+    rest_of_epoch(loader, labels, NULL, NULL);
+    for (uint64_t i = 0; i < COUNT; i += 7) {
+        uint64_t sample;
+        assert_int_equal(stk_loader_at(loader, 0, i, &batch, NULL), STK_OK);
+        append_labels(batch, one, 0);
+        stk_batch_unref(batch);
+        assert_int_equal(one[0], labels[i]);
+        assert_int_equal(stk_loader_order(loader, 0, i, &sample, NULL), STK_OK);
+        assert_int_equal(sample, labels[i]);
+    }
+    assert_int_equal(stk_loader_at(loader, 0, COUNT, &batch, NULL), STK_ERANGE);
+    stk_loader_close(loader);
+    stk_dataset_unref(dataset);
+    remove_tree(folder);
+}
+
+static void a_forked_child_is_told_and_does_not_hang(void **state)
+{
+    char *folder = make_temp_folder();
+    stk_dataset *dataset = numbered(folder, COUNT, PER_SHARD, NULL, 0);
+    stk_field_spec fields[2];
+    stk_loader_options options;
+    stk_batch *batch, *kept;
+    (void)state;
+
+    numbered_fields(fields, &options);
+    options.batch_size = 10;
+    options.threads = 2;
+    stk_loader *loader = open_numbered(dataset, &options);
+    assert_int_equal(stk_loader_next(loader, &kept, NULL), STK_OK);
+    for (int i = 0; i < 20; i++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0) {
+            stk_error err = STK_ERROR_INIT;
+            alarm(10);
+            bool told = stk_loader_next(loader, &batch, &err) == STK_EFORK;
+            stk_batch_unref(kept);
+            stk_loader_close(loader);
+            _exit(told && strstr(err.text, "forked") != NULL ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+    stk_batch_unref(kept);
+    stk_loader_close(loader);
+    stk_dataset_unref(dataset);
+    remove_tree(folder);
+}
+
+static void options_out_of_range_are_named(void **state)
+{
+    char *folder = make_temp_folder();
+    stk_dataset *dataset = numbered(folder, 5, PER_SHARD, NULL, 0);
+    stk_field_spec fields[2];
+    stk_loader_options good, options;
+    stk_loader *loader = NULL;
+    stk_error err = STK_ERROR_INIT;
+    (void)state;
+
+    numbered_fields(fields, &good);
+#define REFUSED(change, word)                                                                \
+    options = good;                                                                          \
+    change;                                                                                  \
+    assert_int_equal(stk_loader_open_dataset(dataset, &options, &loader, &err), STK_EINVAL); \
+    assert_non_null(strstr(err.text, word));                                                 \
+    assert_null(loader)
+    REFUSED(options.batch_size = 0, "batch_size");
+    REFUSED(options.rank = 1, "rank");
+    REFUSED(options.world_size = 0, "world_size");
+    REFUSED(options.prefetch = 0, "prefetch");
+    REFUSED(options.threads = -2, "threads");
+    REFUSED(options.io_threads = 65, "io_threads");
+    REFUSED(options.memory_bytes = 1, "memory");
+    REFUSED(options.max_error_rate = 2, "max_error_rate");
+    REFUSED(options.shuffle = STK_SHUFFLE_WEIGHTED, "weights");
+    REFUSED(options.tail = STK_TAIL_DROP, "drop");
+    REFUSED((options.world_size = 6, options.batch_size = 1), "allow_empty");
+    REFUSED(options.struct_bytes = 3, "INIT");
+#undef REFUSED
+    options = good;
+    options.batch_size = 1u << 20;
+    options.memory_bytes = 16u << 20;
+    assert_int_equal(stk_loader_open_dataset(dataset, &options, &loader, &err), STK_ENOMEM);
+    assert_non_null(strstr(err.text, "memory"));
+    stk_dataset_unref(dataset);
+    remove_tree(folder);
+}
+
+static void a_timed_wait_answers_again_and_loses_nothing(void **state)
+{
+    char *folder = make_temp_folder();
+    stk_dataset *dataset = numbered(folder, COUNT, PER_SHARD, NULL, 0);
+    stk_field_spec fields[2];
+    stk_loader_options options;
+    int64_t labels[ROOM];
+    size_t count = 0;
+    stk_status st;
+    (void)state;
+
+    numbered_fields(fields, &options);
+    options.batch_size = 10;
+    options.threads = 1;
+    stk_loader *loader = open_numbered(dataset, &options);
+    do {
+        stk_batch *batch = NULL;
+        st = stk_loader_next_timed(loader, 0, &batch, NULL);
+        if (st == STK_OK) {
+            count = append_labels(batch, labels, count);
+            stk_batch_unref(batch);
+        }
+    } while (st == STK_OK || st == STK_AGAIN);
+    assert_int_equal(st, STK_END);
+    assert_int_equal(count, COUNT);
+    stk_loader_close(loader);
+    stk_dataset_unref(dataset);
+    remove_tree(folder);
+}
+
+static void closing_and_restarting_at_any_moment_is_clean(void **state)
+{
+    char *folder = make_temp_folder();
+    stk_dataset *dataset = numbered(folder, COUNT, PER_SHARD, NULL, 0);
+    stk_field_spec fields[2];
+    stk_loader_options options;
+    rng r = rng_seed();
+    (void)state;
+
+    numbered_fields(fields, &options);
+    options.batch_size = 4;
+    options.threads = 3;
+    for (int round = 0; round < 60; round++) {
+        stk_loader *loader = open_numbered(dataset, &options);
+        uint64_t takes = rng_below(&r, 30);
+        for (uint64_t i = 0; i < takes; i++) {
+            stk_batch *batch = NULL;
+            if (stk_loader_next(loader, &batch, NULL) == STK_OK)
+                stk_batch_unref(batch);
+            if (rng_below(&r, 5) == 0)
+                assert_int_equal(stk_loader_set_epoch(loader, rng_below(&r, 3), NULL), STK_OK);
+        }
+        stk_loader_close(loader);
+    }
+    stk_loader_close(NULL);
+    stk_dataset_unref(dataset);
+    remove_tree(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_sample_comes_once_and_in_one_order_for_any_threads),
+        cmocka_unit_test(ranks_share_one_order),
+        cmocka_unit_test(a_state_goes_on_with_the_next_sample),
+        cmocka_unit_test(a_state_of_something_else_is_refused),
+        cmocka_unit_test(a_kept_batch_is_never_overwritten),
+        cmocka_unit_test(steady_state_allocates_nothing),
+        cmocka_unit_test(at_computes_any_sample_again),
+        cmocka_unit_test(a_forked_child_is_told_and_does_not_hang),
+        cmocka_unit_test(options_out_of_range_are_named),
+        cmocka_unit_test(a_timed_wait_answers_again_and_loses_nothing),
+        cmocka_unit_test(closing_and_restarting_at_any_moment_is_clean),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
