@@ -12,6 +12,8 @@
 
 #include <stdalign.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/size.h"
@@ -78,6 +80,7 @@ struct stk__window {
     uint64_t base_epoch, base_step;      /* guarded: of number 0 */
     uint32_t slots_allowed;              /* guarded */
     bool opening, paused, starved, stop; /* guarded */
+    bool all_cold;                       /* constant: every read goes to the I/O threads */
     cold_list queued, ready;             /* guarded */
     io_buffer *buffers;                  /* guarded: free ones */
     stk__atomic_u32 ready_count; /* atomic: a hint for threads that claim without the lock */
@@ -159,6 +162,17 @@ static void queue_cold(stk__window *window, flight *of, uint32_t job)
     stk__mutex_unlock(window->mutex);
 }
 
+static stk_status read_job(const stk__window *window, const stk__job *job, stk_span bytes)
+{
+    const stk_dataset *dataset = window->schedule->plan->dataset;
+
+    if (window->thread_count == 0)
+        return stk_dataset_read(dataset, job->source, job->offset, bytes, NULL);
+    if (window->all_cold)
+        return STK_AGAIN;
+    return stk__dataset_try_read(dataset, job->source, job->offset, bytes, NULL);
+}
+
 static void do_job(stk__window *window, stk__worker *worker, flight *of, uint32_t nth)
 {
     uint32_t number = of->step.turn[nth];
@@ -171,9 +185,7 @@ static void do_job(stk__window *window, stk__worker *worker, flight *of, uint32_
     stk_status st = STK_ENOMEM;
 
     if (bytes.data != NULL)
-        st = window->thread_count == 0
-                 ? stk_dataset_read(dataset, job->source, job->offset, bytes, NULL)
-                 : stk__dataset_try_read(dataset, job->source, job->offset, bytes, NULL);
+        st = read_job(window, job, bytes);
     stk__stage_add(
         &worker->stages[STK_STAGE_READ], 1, stk__clock_ns() - begin, st == STK_OK ? job->size : 0);
     if (st == STK_AGAIN) {
@@ -704,6 +716,7 @@ stk_status stk__window_new(
 {
     stk__heap *heap = stk__arena_heap(options->arena);
     stk__window *window = stk__heap_zalloc(heap, 1, sizeof *window);
+    const char *wish = getenv("STOKER_READ");
     stk_status st;
 
     if (window == NULL)
@@ -719,6 +732,7 @@ stk_status stk__window_new(
     window->io_count = options->threads == 0 ? 0 : options->io_threads;
     window->base_epoch = options->epoch;
     window->base_step = options->step;
+    window->all_cold = wish != NULL && strcmp(wish, "threads") == 0;
     st = make_parts(window, options, err);
     if (st >= 0)
         st = start_threads(window, err);

@@ -7,7 +7,8 @@
  * oldest and all its jobs have landed: a slow sample holds back its own step and no other work.
  *
  * Compute threads take bytes that are in memory already without a detour. A read that would have to
- * wait for the disk goes to the I/O threads and comes back as a job that is ready.
+ * wait for the disk goes to the I/O threads and comes back as a job that is ready. The environment
+ * variable STOKER_READ=threads sends all reads there.
  *
  * Threads: one consumer at a time calls next, restart and at; the figures may be read by anybody.
  */

@@ -52,6 +52,42 @@ static void every_sample_comes_once_and_in_one_order_for_any_threads(void **stat
     remove_tree(folder);
 }
 
+/* The very same, with every read by way of the I/O threads. */
+static void reads_that_wait_change_nothing(void **state)
+{
+    char *folder = make_temp_folder();
+    static const unsigned bad[] = {50};
+    stk_dataset *dataset = numbered(folder, COUNT, PER_SHARD, bad, 1);
+    stk_field_spec fields[2];
+    stk_loader_options options;
+    stk_loader_stats stats;
+    int64_t warm[ROOM], cold[ROOM];
+    (void)state;
+
+    numbered_fields(fields, &options);
+    options.shuffle = STK_SHUFFLE_FULL;
+    options.batch_size = 7;
+    options.threads = 3;
+    options.on_error = STK_ON_ERROR_SKIP;
+    stk_loader *loader = open_numbered(dataset, &options);
+    rest_of_epoch(loader, warm, NULL, NULL);
+    stk_loader_close(loader);
+    assert_int_equal(setenv("STOKER_READ", "threads", 1), 0);
+    loader = open_numbered(dataset, &options);
+    assert_int_equal(unsetenv("STOKER_READ"), 0);
+    for (int epoch = 0; epoch < 3; epoch++) {
+        assert_int_equal(stk_loader_set_epoch(loader, 0, NULL), STK_OK);
+        assert_int_equal(rest_of_epoch(loader, cold, NULL, NULL), COUNT - 1);
+        assert_memory_equal(cold, warm, (COUNT - 1) * sizeof cold[0]);
+    }
+    stk_loader_get_stats(loader, &stats);
+    assert_true(stats.cold_reads > 0);
+    assert_int_equal(stk_loader_set_epoch(loader, 5, NULL), STK_OK); /* and dropped in mid-flight */
+    stk_loader_close(loader);
+    stk_dataset_unref(dataset);
+    remove_tree(folder);
+}
+
 static void ranks_share_one_order(void **state)
 {
     char *folder = make_temp_folder();
@@ -394,6 +430,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_sample_comes_once_and_in_one_order_for_any_threads),
+        cmocka_unit_test(reads_that_wait_change_nothing),
         cmocka_unit_test(ranks_share_one_order),
         cmocka_unit_test(a_state_goes_on_with_the_next_sample),
         cmocka_unit_test(a_state_of_something_else_is_refused),
