@@ -177,7 +177,6 @@ static void do_job(stk__window *window, stk__worker *worker, flight *of, uint32_
 {
     uint32_t number = of->step.turn[nth];
     const stk__job *job = &of->step.job[number];
-    const stk_dataset *dataset = window->schedule->plan->dataset;
     stk_span bytes = {
         .data = stk__worker_buffer(worker, (size_t)job->size), .size = (size_t)job->size};
     void *ctx[2] = {window, of};
