@@ -16,6 +16,11 @@
 /* Samples looked at for a shape before giving up: damage at the front must not hide the rest. */
 #define PROBE_SAMPLES 64
 
+/* Ragged fields: samples looked at for the mean, and bounds of the first room of a batch. */
+#define RAGGED_FRONT       256u
+#define RAGGED_CHEAP_BYTES ((uint64_t)4 << 20)
+#define RAGGED_START_BYTES ((uint64_t)64 << 20)
+
 static stk_status copy_text(stk__heap *heap, const char *text, char **copy_out, stk_error *err)
 {
     *copy_out = stk__heap_text(heap, text, strlen(text));
@@ -335,20 +340,36 @@ static void image_shape(const stk__field *field, int64_t *shape)
     }
 }
 
-/* Mean length of the members of a field over the dataset's front, for the first capacity. */
-static uint64_t mean_bytes(const stk__field_plan *plan, const stk__field *field)
+/* Bytes of one row of a ragged field at the front of the dataset; 0 where it has none. */
+static uint64_t front_bytes(const stk__field_plan *plan, const stk__field *field, uint64_t sample)
 {
-    uint64_t count = stk_dataset_count(plan->dataset), sum = 0, seen = 0;
+    stk_sample_field found;
+    stk_sample key;
 
-    for (uint64_t i = 0; i < count && i < 256; i++) {
-        stk_sample_field found;
-        if (field->id_count > 0 &&
-            stk__dataset_locate(plan->dataset, i, field->ids, field->id_count, &found, NULL) >= 0) {
-            sum += found.size_bytes;
-            seen++;
-        }
-    }
-    return seen > 0 ? sum / seen : 16;
+    if (field->kind == STK_FIELD_KEY)
+        return stk_dataset_sample(plan->dataset, sample, &key, NULL) >= 0 ? key.key.size : 0;
+    if (field->id_count > 0 &&
+        stk__dataset_locate(plan->dataset, sample, field->ids, field->id_count, &found, NULL) >= 0)
+        return found.size_bytes;
+    return 0;
+}
+
+/*
+ * Room that the ragged rows of a batch get to begin with: for the largest rows there are where that
+ * costs little, so that no batch ever needs more; else half again as much as rows have on average.
+ */
+static size_t ragged_bytes(const stk__field_plan *plan, const stk__field *field, size_t rows)
+{
+    uint64_t count = stk__u64_min(stk_dataset_count(plan->dataset), RAGGED_FRONT);
+    uint64_t sum = 0, mean, most;
+
+    for (uint64_t i = 0; i < count; i++)
+        sum += front_bytes(plan, field, i);
+    mean = (count > 0 ? sum / count : 0) + 16;
+    if (field->kind != STK_FIELD_KEY && stk__u64_mul(field->max_bytes, rows, &most) &&
+        most <= RAGGED_CHEAP_BYTES)
+        return (size_t)most;
+    return (size_t)stk__u64_min(mean * rows * 3 / 2, RAGGED_START_BYTES);
 }
 
 void stk__field_plan_columns(const stk__field_plan *plan, size_t rows, stk__column_spec *specs)
@@ -376,8 +397,7 @@ void stk__field_plan_columns(const stk__field_plan *plan, size_t rows, stk__colu
         case STK_FIELD_KEY:
             spec->ragged = true;
             spec->text = field->kind == STK_FIELD_TEXT;
-            spec->start_bytes = (size_t)stk__u64_min(
-                (mean_bytes(plan, field) + 16) * rows * 3 / 2, (uint64_t)64 << 20);
+            spec->start_bytes = ragged_bytes(plan, field, rows);
             break;
         }
     }
