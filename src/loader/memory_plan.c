@@ -10,9 +10,6 @@
 #include "base/text.h"
 #include "loader/handle.h"
 
-/* A merged read may be this large; see step.c. */
-#define MERGED_BYTES ((uint64_t)1 << 20)
-
 typedef struct memory_parts {
     uint64_t slot_bytes, thread_bytes, step_bytes, io_bytes;
 } memory_parts;
@@ -30,15 +27,13 @@ static memory_parts parts_of(const stk_loader *loader)
 {
     const stk__field_plan *plan = &loader->plan;
     uint32_t width = plan->probe_width, height = plan->probe_height;
-    uint64_t read = MERGED_BYTES, scratch = 0;
+    uint64_t scratch = 0;
     memory_parts parts = {.slot_bytes = stk__arena_slot_bytes(loader->arena),
         .step_bytes = stk__step_bytes(&loader->schedule)};
 
     for (size_t i = 0; i < plan->count; i++) {
         const stk__field *field = &plan->fields[i];
 
-        if (field->max_bytes > read)
-            read = field->max_bytes;
         if (field->chain == NULL)
             continue;
         scratch += stk__image_chain_scratch_bytes(field->chain, width, height);
@@ -46,7 +41,7 @@ static memory_parts parts_of(const stk_loader *loader)
         if (field->orient)
             scratch += 2 * power_of_two((uint64_t)width * height * 4);
     }
-    parts.io_bytes = power_of_two(read);
+    parts.io_bytes = power_of_two(stk__step_read_bytes(plan));
     parts.thread_bytes = parts.io_bytes + scratch;
     return parts;
 }

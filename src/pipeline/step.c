@@ -15,9 +15,6 @@
 #include "dataset/dataset.h"
 #include "os/clock.h"
 
-/* A merged read is at most this large; a member that is larger is read by itself. */
-#define MERGED_BYTES ((uint64_t)1 << 20)
-
 /* Bytes that nobody asked for but that are cheaper to read than to leave out: tar headers,
  * paddings, and small fields of other names. */
 #define GAP_BYTES 4096u
@@ -65,6 +62,17 @@ void stk__step_fini(stk__step *step)
     stk__heap_free(heap, step->job, pieces, sizeof *step->job);
     stk__heap_free(heap, step->turn, pieces, sizeof *step->turn);
     step->heap = NULL;
+}
+
+uint64_t stk__step_read_bytes(const stk__field_plan *plan)
+{
+    uint64_t most = STK__MERGED_BYTES;
+
+    for (size_t i = 0; i < plan->count; i++) {
+        if (plan->fields[i].max_bytes > most)
+            most = plan->fields[i].max_bytes;
+    }
+    return most;
 }
 
 uint64_t stk__step_bytes(const stk__schedule *schedule)
@@ -221,7 +229,7 @@ static bool joins(const stk__job *job, const stk__piece *piece)
 
     if (job->source != piece->source || piece->offset > end + GAP_BYTES)
         return false;
-    return piece_end <= end || piece_end - job->offset <= MERGED_BYTES;
+    return piece_end <= end || piece_end - job->offset <= STK__MERGED_BYTES;
 }
 
 static void merge_reads(stk__step *step)

@@ -66,6 +66,12 @@ STK_MUST_CHECK stk_status stk__step_init(
     stk__step *step, stk__heap *heap, const stk__schedule *schedule, stk_error *err);
 void stk__step_fini(stk__step *step);
 
+/* A merged read is at most this large; a member that is larger is read by itself. */
+#define STK__MERGED_BYTES ((uint64_t)1 << 20)
+
+/* Bytes of the largest read that any step of the plan can ask for. */
+uint64_t stk__step_read_bytes(const stk__field_plan *plan);
+
 /* Bytes that a step needs beside its slot, for the plan. */
 uint64_t stk__step_bytes(const stk__schedule *schedule);
 

@@ -660,6 +660,22 @@ static stk_status start_thread(stk__window *window, stk__thread *thread, const c
     return st;
 }
 
+/* The slots of steady state. Their pages cost nothing until they are written. */
+static stk_status make_slots(stk__window *window, stk_error *err)
+{
+    for (uint32_t i = 0; i < window->slots_allowed; i++) {
+        stk_batch *slot = stk__arena_grow(window->arena);
+
+        if (slot == NULL)
+            return STK_FAIL(err, STK_ENOMEM, "the memory ceiling left no room for %u batch slots",
+                window->slots_allowed);
+        stk__mutex_lock(window->mutex);
+        stk__arena_return_locked(window->arena, slot);
+        stk__mutex_unlock(window->mutex);
+    }
+    return STK_OK;
+}
+
 static stk_status make_parts(
     stk__window *window, const stk__window_options *options, stk_error *err)
 {
@@ -692,9 +708,13 @@ static stk_status make_parts(
     STK_TRY(stk__epoch_new(heap, options->order, &window->open_epoch, err));
     STK_TRY(stk__epoch_new(heap, options->order, &window->own_epoch, err));
     STK_TRY(stk__worker_init(&window->own, heap, options->schedule->plan, err));
-    for (uint32_t i = 0; i < window->thread_count; i++)
+    for (uint32_t i = 0; i < window->thread_count; i++) {
+        size_t read_bytes = (size_t)stk__step_read_bytes(options->schedule->plan);
+
         STK_TRY(stk__worker_init(&window->workers[i], heap, options->schedule->plan, err));
-    return STK_OK;
+        STK_TRY(stk__worker_warm(&window->workers[i], read_bytes, err));
+    }
+    return make_slots(window, err);
 }
 
 static stk_status start_threads(stk__window *window, stk_error *err)

@@ -65,6 +65,13 @@ static uint8_t *grow(stk__heap *heap, uint8_t **buffer, size_t *capacity, size_t
     return *buffer;
 }
 
+stk_status stk__worker_warm(stk__worker *worker, size_t read_bytes, stk_error *err)
+{
+    if (stk__worker_buffer(worker, read_bytes) == NULL)
+        return STK_FAIL(err, STK_ENOMEM, "no memory for a read buffer of %zu bytes", read_bytes);
+    return STK_OK;
+}
+
 uint8_t *stk__worker_buffer(stk__worker *worker, size_t size)
 {
     return grow(worker->heap, &worker->bytes, &worker->bytes_capacity, size);

@@ -27,6 +27,9 @@ STK_MUST_CHECK stk_status stk__worker_init(
     stk__worker *worker, stk__heap *heap, const stk__field_plan *plan, stk_error *err);
 void stk__worker_fini(stk__worker *worker);
 
+/* Make the read buffer as large as it will ever have to be. */
+STK_MUST_CHECK stk_status stk__worker_warm(stk__worker *worker, size_t read_bytes, stk_error *err);
+
 /* The read buffer with room for size bytes, or NULL over the ceiling. Former content is lost. */
 uint8_t *stk__worker_buffer(stk__worker *worker, size_t size);
 
