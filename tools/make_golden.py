@@ -7,6 +7,8 @@ pictures/expected.txt has one line a file: name, status, then for STK_OK width, 
 channels, depth, progressive (0 or 1), CRC-32C of the pixels as RGB; for failures the byte offset
 and, after a colon, words that the text of the error has. Pixels are those that Pillow makes of a
 file, or where it differs from our rules (docs/colour.md), what the recipe computes itself.
+arrays/expected.txt is the same for .npy: name, status, dtype, shape, CRC-32C of the elements in C
+order, little-endian.
 """
 
 import io
@@ -19,7 +21,7 @@ import numpy as np
 from PIL import Image
 
 GOLDEN = Path("tests/golden")
-lines = []
+lines, array_lines = [], []
 
 
 # --- CRC-32C, as in src/base/hash.c ------------------------------------------------------------
@@ -439,19 +441,98 @@ def webp_without_alpha(data):
     return rgb_of(b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body)
 
 
+# --- Arrays ------------------------------------------------------------------------------------
+def npy(head, data, version=1):
+    """A .npy by hand, so that spacing, quotes and sizes are any."""
+    h = head.encode("latin1") + b"\n"
+    n = struct.pack("<H" if version == 1 else "<I", len(h))
+    return b"\x93NUMPY" + bytes([version, 0]) + n + h + data
+
+
+def npy_of(a, **options):
+    f = io.BytesIO()
+    np.save(f, a, **options)
+    return f.getvalue()
+
+
+def good_npy(name, data):
+    """A file whose elements are those that NumPy loads, in C order and little-endian."""
+    (GOLDEN / "arrays" / name).write_bytes(data)
+    a = np.load(io.BytesIO(data))
+    shape = "(" + "".join(f"{n}," for n in a.shape) + ")"
+    crc = crc32c(np.ascontiguousarray(a).astype(a.dtype.newbyteorder("<")).tobytes())
+    array_lines.append(f"{name} STK_OK {a.dtype.name} {shape} {crc:08x}")
+
+
+def bad_npy(name, data, status, offset, words):
+    (GOLDEN / "arrays" / name).write_bytes(data)
+    array_lines.append(f"{name} {status} {offset} :{words}")
+
+
+def npy_cases():
+    six = np.arange(6, dtype="<f4")
+    good_npy("c63.npy", npy_of(np.asfortranarray(six.reshape(2, 3))))
+    for tag, d in (("be", ">f4"), ("f2", "<f2"), ("u2", "<u2"), ("u8", "<u8"), ("b1", "?")):
+        good_npy(f"c64_{tag}.npy", npy_of(np.arange(3).astype(d)))
+    for tag, d in (("i1", "i1"), ("i2", ">i2"), ("i4", "<i4"), ("i8", ">i8"), ("f8", ">f8")):
+        good_npy(f"c64_{tag}.npy", npy_of(np.arange(-3, 9).reshape(3, 4).astype(d)))
+    for tag, d in (("c8", "<c8"), ("U", "<U2"), ("S", "S3"), ("M", "M8[D]")):
+        text = np.dtype(d).str
+        bad_npy(f"c64_{tag}.npy", npy_of(np.zeros(3, d)), "STK_ENOTSUP", 20, f"dtype {text} not")
+    equal = "{'descr': '=f4', 'fortran_order': False, 'shape': (3,), }"
+    good_npy("c64_eq.npy", npy(equal, b"\0" * 12))
+    objects = npy_of(np.array([{"a": 1}, 2], object), allow_pickle=True)
+    bad_npy("c65.npy", objects, "STK_ENOTSUP", 20, "pickle")
+
+    data = six.tobytes()
+    plain = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"
+    good_npy("c66_v2.npy", npy(plain, data, 2))
+    good_npy("c66_v3.npy", npy(plain, data, 3))
+    good_npy("c66_tight.npy", npy("{'descr':'<f4','fortran_order':False,'shape':(2,3)}", data))
+    quotes = '{"shape": (6,), "fortran_order": False, "descr": "<f4"}'
+    good_npy("c66_dq.npy", npy(quotes, data))
+    v9 = b"\x93NUMPY\x09\0" + b"\x10\0" + b" " * 16
+    bad_npy("c66_v9.npy", v9, "STK_ENOTSUP", 6, "npy version 9.0")
+    extra = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'z': 1}"
+    bad_npy("c66_extra.npy", npy(extra, data), "STK_ECORRUPT", 71, "a key that is none of")
+
+    good_npy("c68_0d.npy", npy_of(np.float32(3).reshape(())))
+    good_npy("c68_e.npy", npy_of(np.zeros((0, 4), "f4")))
+    full = npy_of(six)
+    bad_npy("c68_cut.npy", full[:-5], "STK_ECORRUPT", len(full) - 5, "19 bytes; its header says 6")
+    good_npy("c68_tail.npy", full + b"junk")
+    shapes = {
+        "huge": ("(4294967296, 4294967296)", "STK_ECORRUPT", 84, "64 bits"),
+        "neg": ("(-1, 3)", "STK_ECORRUPT", 61, "no tuple of lengths"),
+        "big": ("(4294967296, 65536)", "STK_ECORRUPT", 83, "0 bytes; its header says 2814"),
+    }
+    for tag, (shape, status, offset, words) in shapes.items():
+        head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+        bad_npy(f"c68_{tag}.npy", npy(head, b""), status, offset, words)
+    zbig = "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 99999999999), }"
+    good_npy("c68_zbig.npy", npy(zbig, b""))
+    table = np.array([(1, 2.5)], dtype=[("id", "<i4"), ("x", "<f8")])
+    bad_npy("c69.npy", npy_of(table), "STK_ENOTSUP", 20, "structured dtype not supported: [('id'")
+    four = np.arange(2 * 3 * 4 * 5, dtype=">u4").reshape(2, 3, 4, 5)
+    good_npy("fortran_be.npy", npy_of(np.asfortranarray(four)))
+
+
 def main():
-    folder = GOLDEN / "pictures"
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.iterdir():
-        old.unlink()
+    for folder in ("pictures", "arrays"):
+        (GOLDEN / folder).mkdir(parents=True, exist_ok=True)
+        for old in (GOLDEN / folder).iterdir():
+            old.unlink()
     jpeg_samplings()
     jpeg_cases()
     not_pictures()
     png_cases()
     png_kinds()
     webp_cases()
+    npy_cases()
     head = "# Made by tools/make_golden.py, which explains the columns.\n"
-    (folder / "expected.txt").write_text(head + "\n".join(sorted(lines)) + "\n")
+    for folder, known in (("pictures", lines), ("arrays", array_lines)):
+        text = head + "\n".join(sorted(known)) + "\n"
+        (GOLDEN / folder / "expected.txt").write_text(text)
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ static void every_golden_picture_is_as_expected(void **state)
             check_good(&e, blob_view(file));
         else
             check_bad(&e, blob_view(file), b->decoder);
-        free(file.data);
+        blob_free(file);
         if (strcmp(e.status, "STK_OK") == 0)
             good++;
         else
@@ -145,7 +145,7 @@ static void memory_around_the_rows_is_not_touched(void **state)
         if (!inside)
             assert_int_equal(memory[i], 0xa5);
     }
-    free(file.data);
+    blob_free(file);
 }
 
 static void shapes_that_do_not_fit_are_refused(void **state)
@@ -180,7 +180,7 @@ static void shapes_that_do_not_fit_are_refused(void **state)
     image.width = 4;
     image.pitch_bytes = 11;
     assert_int_equal(stk_image_decode(blob_view(file), NULL, NULL, &image, &err), STK_EINVAL);
-    free(file.data);
+    blob_free(file);
 }
 
 int main(void)
