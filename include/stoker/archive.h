@@ -116,9 +116,10 @@ STK_API STK_MUST_CHECK stk_status stk_tar_writer_open(
  * sizes of 8 GiB and more.
  *
  * @return STK_OK, STK_EINVAL (name empty, over 65,536 bytes, with a NUL, ending in a slash: nothing
- *         was written and the writer goes on), STK_ESOURCE (disk full), STK_ENOMEM. After these two
- *         the writer stays failed, and the temporary file is removed by finish or abandon. May
- *         block on the file.
+ *         was written and the writer goes on), STK_EFIELD (the sample has that field already),
+ *         STK_ESOURCE (disk full), STK_ENOMEM.
+ * After the last three the writer stays failed: finish or abandon remove what it wrote. May block
+ * on the file.
  */
 STK_API STK_MUST_CHECK stk_status stk_tar_writer_add(
     stk_tar_writer *writer, stk_view name, stk_view data, stk_error *err);
@@ -130,8 +131,9 @@ STK_API uint64_t stk_tar_writer_bytes(const stk_tar_writer *writer);
  * Write the end marker, flush to the disk, write the index beside the archive, give both their
  * final names (archive last), and free the writer, whatever the result.
  *
- * @return STK_OK, STK_EEXIST (something got that name meanwhile), STK_ESOURCE, STK_ENOMEM; what
- * made the writer fail before. After a failure nothing of it is left. May block on the file.
+ * @return STK_OK, STK_EEXIST (something got that name meanwhile), STK_ESOURCE, STK_ENOMEM, or what
+ *         made the writer fail before.
+ * After a failure nothing of it is left. May block on the file.
  */
 STK_API STK_MUST_CHECK stk_status stk_tar_writer_finish(stk_tar_writer *writer, stk_error *err);
 

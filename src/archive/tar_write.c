@@ -3,8 +3,9 @@
  *
  * Everything goes to a hidden file beside the final name, ".NAME.PID.part", through one buffer; big
  * members pass by it. Only a whole archive that is on the disk gets its name, so a killed run
- * leaves at most such a file. A writer that failed stays failed: every later call tells the first
- * failure again.
+ * leaves at most such a file. The index is grown member by member and gets its name first: an index
+ * without its archive is found to be stale, an archive without its index costs the first user a
+ * scan. A writer that failed stays failed: every later call tells the first failure again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 
 #include <stoker/archive.h>
 
+#include "archive/index_build.h"
 #include "archive/tar_head.h"
 #include "archive/tar_head_make.h"
 #include "base/error.h"
@@ -35,6 +37,7 @@ struct stk_tar_writer {
     bool has_part;         /* it stands on the disk and is ours to remove */
     stk__file file;
     uint64_t mtime;
+    stk__index_build *index;
     stk__tar_text head; /* of the member being added; memory is used again */
     uint8_t *buffer;
     size_t used;
@@ -141,6 +144,7 @@ static void close_writer(stk_tar_writer *writer)
     stk__file_fini(&writer->file);
     if (writer->has_part)
         STK_IGNORE(stk__path_remove(writer->part, NULL) < 0); /* nothing more can be done */
+    stk__index_build_free(writer->index);
     stk__tar_text_fini(&writer->heap, &writer->head);
     stk__heap_free_aligned(&writer->heap, writer->buffer, BUFFER_BYTES);
     stk__heap_free(&writer->heap, writer->path, writer->path_size + 1, 1);
@@ -184,6 +188,9 @@ stk_status stk_tar_writer_open(
         st = STK_FAIL(err, STK_ENOMEM, "no memory for a tar writer");
         goto out;
     }
+    st = stk__index_build_new(&writer->heap, STK__INDEX_TAR, 0, &writer->index, err);
+    if (st < 0)
+        goto out;
     st = check_free(path, err);
     if (st < 0)
         goto out;
@@ -211,6 +218,22 @@ static stk_status check_name(stk_view name, stk_error *err)
     return STK_OK;
 }
 
+/* The member whose header is made and whose bytes come next, as the index sees it. */
+static stk_status tell_index(
+    stk_tar_writer *writer, stk_view name, size_t size_bytes, stk_error *err)
+{
+    stk__index_told told = {
+        .name = name,
+        .header = writer->bytes,
+        .offset = writer->bytes + writer->head.size,
+        .size_bytes = size_bytes,
+    };
+
+    if (!stk_name_split(name, &told.key, &told.field))
+        return STK_OK; /* part of no sample */
+    return stk__index_build_member(writer->index, &told, err);
+}
+
 static stk_status put_member(stk_tar_writer *writer, stk_view name, stk_view data, stk_error *err)
 {
     static const uint8_t zeros[STK__TAR_BLOCK];
@@ -219,6 +242,7 @@ static stk_status put_member(stk_tar_writer *writer, stk_view name, stk_view dat
     writer->head.size = 0;
     if (!stk__tar_head_make(&writer->heap, &writer->head, name, data.size, writer->mtime))
         return STK_FAIL(err, STK_ENOMEM, "no memory for the header of a member");
+    STK_TRY(tell_index(writer, name, data.size, err));
     STK_TRY(put(writer, stk__tar_text_view(&writer->head), err));
     STK_TRY(put(writer, data, err));
     return over == 0 ? STK_OK : put(writer, (stk_view){zeros, sizeof zeros - over}, err);
@@ -252,12 +276,46 @@ static stk_status complete(stk_tar_writer *writer, stk_error *err)
     return STK_OK;
 }
 
-static stk_status publish(stk_tar_writer *writer, stk_error *err)
+/* What the index remembers of the archive, and the index itself. */
+static stk_status make_index(stk_tar_writer *writer, stk__index **index_out, stk_error *err)
 {
+    stk__file file = STK__FILE_NONE; /* the writer's own cannot be read */
+    stk__index_source source;
+    stk_status st = stk__file_open(&file, writer->part, err);
+
+    if (st >= 0)
+        st = stk__index_source_of(&file, writer->part, &source, err);
+    stk__file_fini(&file);
+    return st < 0 ? st : stk__index_build_finish(writer->index, &source, index_out, err);
+}
+
+/* Both under their final names. */
+static stk_status publish(stk_tar_writer *writer, const stk__index *index, stk_error *err)
+{
+    char path[PATH_BYTES + 16];
+    stk_status st;
+
     STK_TRY(check_free(writer->path, err)); /* somebody may have been faster */
-    STK_TRY(stk__path_rename(writer->part, writer->path, err));
-    writer->has_part = false;
-    return STK_OK;
+    STK_IGNORE(snprintf(path, sizeof path, "%s.stoker", writer->path) < 0); /* shorter than part */
+    STK_TRY(stk__index_save(index, path, err));
+    st = stk__path_rename(writer->part, writer->path, err);
+    writer->has_part = st < 0;
+    if (st < 0)
+        STK_IGNORE(stk__path_remove(path, NULL) < 0); /* the first failure is the one told */
+    return st;
+}
+
+static stk_status finish(stk_tar_writer *writer, stk_error *err)
+{
+    stk__index *index = NULL;
+    stk_status st = complete(writer, err);
+
+    if (st >= 0)
+        st = make_index(writer, &index, err);
+    if (st >= 0)
+        st = publish(writer, index, err);
+    stk__index_close(index);
+    return st;
 }
 
 stk_status stk_tar_writer_finish(stk_tar_writer *writer, stk_error *err)
@@ -269,10 +327,7 @@ stk_status stk_tar_writer_finish(stk_tar_writer *writer, stk_error *err)
         st = again(writer, err);
         goto out;
     }
-    st = complete(writer, &writer->failure);
-    if (st >= 0)
-        st = publish(writer, &writer->failure);
-    st = stop(writer, no_name, st, err);
+    st = stop(writer, no_name, finish(writer, &writer->failure), err);
 out:
     close_writer(writer);
     return st;

@@ -22,6 +22,7 @@
 #include <stoker/archive.h>
 
 #include "archive/tar_read.h"
+#include "base/compiler.h"
 #include "base/hash.h"
 #include "support/make_tar.h"
 #include "support/temp_tree.h"
@@ -32,6 +33,8 @@ typedef struct tar_story {
     size_t used;
     stk_error err; /* of the failure that ended it */
 } tar_story;
+
+STK__PRINTF(2, 3)
 
 static inline void story_add(tar_story *story, const char *format, ...)
 {
@@ -196,7 +199,7 @@ static inline void expect_story(made_tar *t, const char *expected)
     tar_free(t);
 }
 
-/* Give the header that ends at the archive's end another byte, and a checksum that fits. */
+/* Give the header at that offset other bytes, and a checksum that fits. */
 static inline void tar_bend(
     made_tar *t, size_t header_offset, size_t at, const void *data, size_t size)
 {

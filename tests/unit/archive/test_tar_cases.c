@@ -168,8 +168,8 @@ static void c08_nonsense_sizes(void **state)
         "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", /* -1 */
         "\x80\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff",       /* 2^64 - 1 */
         "12x45670000\0",                                    /* no number */
-        "\0"
-        "0000001274", /* a digit behind the end of the text */
+        ("\0"
+         "0000001274"), /* a digit behind the end of the text */
     };
     (void)state;
 
