@@ -175,7 +175,8 @@ STK_API STK_MUST_CHECK stk_status stk_scan_open(
  *
  * @param fields_out  Array of sample_out->field_count entries, borrowed until the next call.
  * @param data_out    The bytes of each of them, borrowed until the next call.
- * @return STK_OK, STK_END, STK_ESOURCE, STK_ECORRUPT. A failed sample is stepped over by the next
+ * @return STK_OK, STK_END, STK_ESOURCE, STK_ECORRUPT, STK_EINDEX, STK_ELIMIT (a field over
+ *         max_member_bytes), STK_ENOMEM. A failed sample is stepped over by the next
  *         call. May block on files.
  */
 STK_API STK_MUST_CHECK stk_status stk_scan_next(stk_scan *scan, stk_sample *sample_out,

@@ -104,6 +104,10 @@ const stk__part *stk__dataset_part_of(const stk_dataset *dataset, uint32_t sourc
 /* "the index is damaged", with the part's path. */
 stk_status stk__dataset_damaged(const stk__part *part, stk_error *err);
 
+/* A member of a part as a field of a sample. */
+void stk__dataset_fill_field(const stk_dataset *dataset, const stk__part *part, uint64_t member,
+    const stk__index_entry *entry, stk_sample_field *field_out);
+
 /* The path of a source: stk__file_path for the set of files. */
 size_t stk__dataset_path(const void *ctx, uint32_t source, char *path, size_t capacity);
 

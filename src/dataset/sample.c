@@ -65,7 +65,7 @@ bool stk__part_key(const stk__part *part, uint64_t local, stk_view *key_out)
     return true;
 }
 
-static void fill_field(const stk_dataset *ds, const stk__part *part, uint64_t member,
+void stk__dataset_fill_field(const stk_dataset *ds, const stk__part *part, uint64_t member,
     const stk__index_entry *entry, stk_sample_field *out)
 {
     uint32_t id = part->fields[entry->field];
@@ -111,7 +111,7 @@ stk_status stk_dataset_sample_field(const stk_dataset *ds, uint64_t index, uint3
             err, STK_ERANGE, "field %u of a sample with %u", nth, (uint32_t)(at.end - at.first));
     if (!stk__index_member(at.part->index, at.first + nth, &entry))
         return stk__dataset_damaged(at.part, err);
-    fill_field(ds, at.part, at.first + nth, &entry, field_out);
+    stk__dataset_fill_field(ds, at.part, at.first + nth, &entry, field_out);
     return STK_OK;
 }
 
@@ -162,7 +162,7 @@ stk_status stk__dataset_locate(const stk_dataset *ds, uint64_t sample, const uin
         return lacks_field(ds, &at, sample, field_ids, n, err);
     if (STK__UNLIKELY(!stk__index_member(at.part->index, member, &entry)))
         return stk__dataset_damaged(at.part, err);
-    fill_field(ds, at.part, member, &entry, found_out);
+    stk__dataset_fill_field(ds, at.part, member, &entry, found_out);
     return STK_OK;
 }
 
