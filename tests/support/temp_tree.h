@@ -47,12 +47,12 @@ static inline void remove_tree(char *path)
     free(path);
 }
 
-/* "folder/name" in one of eight static buffers: good for the next seven calls. */
+/* "folder/name" in one of 64 static buffers: good for the next 63 calls. */
 static inline const char *in_folder(const char *folder, const char *name)
 {
-    static char paths[8][1024];
+    static char paths[64][1024];
     static unsigned turn;
-    char *path = paths[turn++ % 8];
+    char *path = paths[turn++ % 64];
 
     snprintf(path, sizeof paths[0], "%s/%s", folder, name);
     return path;
