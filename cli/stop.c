@@ -1,0 +1,55 @@
+/* Ctrl-C and SIGTERM: see stop.h. */
+#include "stop.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* Written by the main thread and the handler, read by any. */
+static volatile sig_atomic_t gentle, asked, clears_line;
+
+static void on_signal(int number)
+{
+    static const char clear[] = "\r\033[K";
+
+    (void)number;
+    if (gentle && !asked) {
+        asked = 1;
+        return;
+    }
+    if (clears_line && write(STDERR_FILENO, clear, sizeof clear - 1) < 0)
+        _exit(EXIT_STOPPED);
+    _exit(EXIT_STOPPED);
+}
+
+void stop_start(void)
+{
+    struct sigaction action;
+
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    if (sigaction(SIGINT, &action, NULL) != 0 || sigaction(SIGTERM, &action, NULL) != 0)
+        return; /* then the default action ends the program, as it would have */
+}
+
+void stop_gently(void)
+{
+    gentle = 1;
+    if (signal(SIGXFSZ, SIG_IGN) ==
+        SIG_ERR) /* a file limit is then a failed write, told like one */
+        return;
+}
+
+bool stop_asked(void)
+{
+    return asked != 0;
+}
+
+void stop_clears_line(bool clears)
+{
+    clears_line = clears;
+}

@@ -1,0 +1,295 @@
+"""Without these: damage is missed, or told without the place that lets a person find it."""
+
+import gzip
+import io
+import json
+import os
+import zlib
+
+import pytest
+
+
+@pytest.fixture
+def save(stoker):
+    def write(name, data):
+        (stoker.folder / name).write_bytes(data)
+        return name
+
+    return write
+
+
+def four(tar):
+    return b"".join(tar.member(b"k%d.bin" % i, bytes([65 + i]) * 700) for i in range(4))
+
+
+def damage(stoker, *args, code=1):
+    found = stoker.json("verify", *args, code=code)
+    assert found["damage_count"] == len(found["damage"])
+    return found
+
+
+def test_whole_data_passes(stoker, tar, jpeg, png, npy, save):
+    save(
+        "s.tar",
+        tar.archive(
+            [
+                (b"a.jpg", jpeg),
+                (b"a.png", png),
+                (b"a.npy", npy(5)),
+                (b"a.json", b'{"x": [1, 2.5, null]}'),
+                (b"a.txt", "è".encode()),
+                (b"a.cls", b" -12\n"),
+                (b"a.bin", b"\xff\0"),
+            ]
+        ),
+    )
+    done = stoker("verify", "s.tar")
+    total = len(jpeg) + len(png) + len(npy(5)) + 21 + 2 + 5 + 2
+    assert done.stdout == (
+        f"checked 1 sample, 7 fields, {total / 1000:.1f} kB in 1 shard: no damage\n"
+    )
+    assert done.stderr == ""
+    assert stoker("verify", "s.tar", "-q").stdout == ""
+
+
+def test_each_damage_has_shard_key_field_byte_and_reason(stoker, tar, jpeg, png, npy, save):
+    bad_png = bytearray(png)
+    bad_png[60] ^= 1  # inside the compressed data: its checksum tells
+    members = [
+        (b"a.jpg", jpeg[:-40]),
+        (b"b.png", bytes(bad_png)),
+        (b"c.npy", npy(5)[:-3]),
+        (b"d.json", b'{"x": 1,}'),
+        (b"e.txt", b"abc\xff"),
+        (b"f.cls", b"cat"),
+        (b"g.jpg", b""),
+        (b"h.jpg", b"<html>no picture</html>"),
+        (b"i.jpg", jpeg),
+    ]
+    save("s.tar", tar.archive(members))
+    found = damage(stoker, "s.tar")
+    offsets, at = {}, 0
+    for name, data in members:
+        offsets[name.decode()] = at + 512
+        at += 512 + -(-len(data) // 512) * 512
+    assert [(d["key"], d["field"]) for d in found["damage"]] == [
+        tuple(name.decode().split(".")) for name, _ in members[:-1]
+    ]
+    for d, (name, data) in zip(found["damage"], members, strict=False):
+        begin = offsets[name.decode()]
+        assert begin <= d["offset"] <= begin + len(data)
+        assert (d["shard"], d["source"], d["stage"]) == ("s.tar", "s.tar", "decode")
+        assert d["text"]
+    exact = {d["key"]: d["offset"] - offsets[f"{d['key']}.{d['field']}"] for d in found["damage"]}
+    assert exact["d"] == 8
+    assert exact["e"] == 3
+    assert found["damaged_samples"] == 8
+    assert found["samples"] == 9
+
+
+def test_one_line_a_damage(stoker, tar, save):
+    save("s.tar", tar.archive([(b"x/a.txt", b"abc\xff"), (b"x/b.txt", b"fine")]))
+    done = stoker("verify", "s.tar", code=1)
+    first, last = done.stdout.splitlines()
+    assert first.startswith("damaged: ")
+    assert first.endswith(" (s.tar, sample x/a, field txt, byte 515, stage decode)")
+    assert last == (
+        "checked 2 samples, 2 fields, 8 B in 1 shard: 1 damaged place, 1 damaged sample"
+    )
+
+
+def test_c16_shard_cut_inside_a_member(stoker, tar, save):
+    save("c16.tar", four(tar)[: 512 * 3 * 2 + 512 + 100])
+    found = damage(stoker, "c16.tar")
+    (d,) = found["damage"]
+    assert (d["status"], d["shard"]) == ("STK_ECORRUPT", "c16.tar")
+    assert "k2.bin" in d["key"]
+    assert 512 * 3 * 2 <= d["offset"] <= 512 * 3 * 2 + 612
+    assert found["samples"] == 2  # what stands before the damage is read
+
+
+@pytest.mark.parametrize(
+    ("name", "length", "extra", "samples", "damaged", "note"),
+    [
+        ("between", 512 * 3 * 2, b"", 2, 0, True),
+        ("header", 512 * 3 * 2 + 100, b"", 2, 1, False),
+        ("all", None, b"", 4, 0, True),
+        ("one", None, b"\0" * 512, 4, 0, None),
+    ],
+)
+def test_c17_shard_cut_between_members(
+    stoker, tar, save, name, length, extra, samples, damaged, note
+):
+    save(f"c17_{name}.tar", four(tar)[:length] + extra)
+    found = damage(stoker, f"c17_{name}.tar", code=1 if damaged else 0)
+    assert (found["samples"], found["damage_count"]) == (samples, damaged)
+    if damaged:
+        assert found["damage"][0]["offset"] == 512 * 3 * 2
+    if note is not None:
+        texts = [n["text"] for n in found["notes"]]
+        assert ("no end-of-archive marker" in texts) == note
+
+
+def test_c37_empty_member(stoker, tar, jpeg, save):
+    members = [(b"a.jpg", b""), (b"a.cls", b"3"), (b"b.jpg", jpeg), (b"b.cls", b"4")]
+    save("c37.tar", tar.archive(members))
+    found = damage(stoker, "c37.tar")
+    (d,) = found["damage"]
+    assert (d["key"], d["field"], d["offset"]) == ("a", "jpg", 512)
+    assert "no bytes" in d["text"]
+
+
+def test_c47_truncated_jpeg(stoker, jpeg, save):
+    save("c47.jpg", jpeg[: len(jpeg) * 2 // 3])
+    save("c47_head.jpg", jpeg[:200])
+    for name in ("c47.jpg", "c47_head.jpg"):
+        (d,) = damage(stoker, name)["damage"]
+        assert (d["key"], d["field"], d["status"]) == (name[:-4], "jpg", "STK_ECORRUPT")
+        assert d["offset"] <= (stoker.folder / name).stat().st_size
+
+
+def test_c62_one_bad_picture_of_ten(stoker, tar, jpeg, save):
+    members = []
+    for i in range(10):
+        members.append((b"%02d.jpg" % i, jpeg[:400] if i == 4 else jpeg))
+        members.append((b"%02d.cls" % i, b"%d" % i))
+    save("c62.tar", tar.archive(members))
+    found = damage(stoker, "c62.tar")
+    assert [(d["sample"], d["key"]) for d in found["damage"]] == [(4, "04")]
+    assert (found["samples"], found["fields"], found["damaged_samples"]) == (10, 20, 1)
+
+
+def test_damage_of_shards_is_told_for_each_and_the_rest_is_read(stoker, tar, save):
+    save("a.tar", four(tar)[:-1] + tar.END)  # cut, then zeros: the last block is short
+    save("b.tar", tar.archive([(b"x.txt", b"ok"), (b"y.txt", b"\xfe")]))
+    bad = bytearray(four(tar) + tar.END)
+    bad[3 * 512 + 148] ^= 1  # the checksum of the second header
+    save("c.tar", bytes(bad))
+    save("d.tar", b"")
+    found = damage(stoker, "a.tar", "b.tar", "c.tar", "d.tar")
+    told = [(d["shard"], d.get("key", ""), d["offset"]) for d in found["damage"]]
+    assert told[-3][0] == "b.tar" or told[0][0] == "b.tar"
+    assert ("c.tar", 3 * 512) in [(shard, offset) for shard, _, offset in told]
+    assert "d.tar" in [shard for shard, _, _ in told]
+    assert ("b.tar", "y", 512 * 3) in told
+    shards = [shard for shard, _, _ in told]
+    assert shards == sorted(shards)
+
+
+def test_bits_flipped_after_indexing_are_found(stoker, tar, save):
+    """Headers are read anew: an index that is up to date does not hide them."""
+    save("s.tar", four(tar) + tar.END)
+    stoker("index", "s.tar")
+    path = stoker.folder / "s.tar"
+    data, stat = bytearray(path.read_bytes()), path.stat()
+    data[2 * 1536 + 3] ^= 0x20  # in the middle: neither the ends nor the size tell
+    path.write_bytes(data)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    (d,) = damage(stoker, "s.tar")["damage"]
+    assert d["offset"] == 2 * 1536
+
+
+def test_a_field_twice_in_one_sample_is_damage(stoker, tar, save):
+    save("s.tar", tar.archive([(b"a.txt", b"1"), (b"a.TXT", b"2"), (b"b.txt", b"3")]))
+    found = damage(stoker, "s.tar")
+    assert [d["status"] for d in found["damage"]] == ["STK_EFIELD"]
+
+
+def test_content_wins_over_a_wrong_extension_and_is_noted(stoker, tar, jpeg, png, save):
+    save("s.tar", tar.archive([(b"a.jpg", png), (b"b.png", jpeg), (b"c.dat", jpeg[:-60])]))
+    found = damage(stoker, "s.tar")
+    assert [d["key"] for d in found["damage"]] == ["c"]
+    assert [n["text"] for n in found["notes"]] == [
+        "field jpg holds a png picture",
+        "field png holds a jpeg picture",
+    ]
+
+
+def test_what_this_build_cannot_read_is_noted_and_no_damage(stoker, tar, draw, save):
+    save("s.tar", tar.archive([(b"a.gif", draw(form="GIF")), (b"b.npy", object_array())]))
+    found = damage(stoker, "s.tar", code=0)
+    assert len(found["notes"]) == 2
+    assert all(n["text"].startswith("not decoded: ") for n in found["notes"])
+
+
+def object_array():
+    np = pytest.importorskip("numpy")
+    out = io.BytesIO()
+    np.save(out, np.array([None, "x"], dtype=object), allow_pickle=True)
+    return out.getvalue()
+
+
+def test_a_bomb_is_refused_by_its_limit(stoker, tar, save):
+    def chunk(kind, data):
+        return (
+            len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big")
+        )
+
+    head = (60000).to_bytes(4, "big") * 2 + bytes([8, 2, 0, 0, 0])
+    bomb = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", b"") + chunk(b"IEND", b"")
+    save("s.tar", tar.archive([(b"a.png", bomb)]))
+    (d,) = damage(stoker, "s.tar")["damage"]
+    assert d["status"] == "STK_ELIMIT"
+
+
+def test_no_decode_reads_only(stoker, tar, jpeg, save):
+    save("s.tar", tar.archive([(b"a.jpg", jpeg[:100]), (b"a.txt", b"\xff")]))
+    done = stoker("verify", "s.tar", "--no-decode")
+    assert done.stdout == "read 1 sample, 2 fields, 101 B in 1 shard: no damage\n"
+
+
+def test_the_report_does_not_depend_on_threads(stoker, tar, jpeg, save):
+    members = []
+    for i in range(300):
+        members.append((b"%03d.jpg" % i, jpeg[: -40 - i] if i % 7 == 3 else jpeg))
+        members.append((b"%03d.txt" % i, b"\xff" if i % 11 == 2 else b"ok"))
+    save("s.tar", tar.archive(members))
+    one = stoker("verify", "s.tar", "-t", 1, code=1).stdout
+    assert one.count("damaged: ") == sum(i % 7 == 3 for i in range(300)) + sum(
+        i % 11 == 2 for i in range(300)
+    )
+    for threads in (2, 5):
+        assert stoker("verify", "s.tar", "-t", threads, code=1).stdout == one
+
+
+def test_a_tree_is_verified_file_by_file(stoker, photos):
+    stoker("verify", photos)
+    (photos / "dogs/a.jpg").write_bytes(b"")
+    (photos / "cats/a.json").write_text("{")
+    stoker("index", photos, "--force")
+    found = damage(stoker, photos)
+    assert [(d["key"], d["field"]) for d in found["damage"]] == [
+        ("cats/a", "json"),
+        ("dogs/a", "jpg"),
+    ]
+    assert found["damage"][1]["source"].endswith("dogs/a.jpg")
+
+
+def test_the_report_is_saved_whole(stoker, tar, jpeg, save):
+    save("s.tar", tar.archive([(b"a.jpg", jpeg[:100]), (b"b.jpg", jpeg)]))
+    (stoker.folder / "damage.json").write_text("old")
+    found = damage(stoker, "s.tar", "--save", "damage.json")
+    assert json.loads((stoker.folder / "damage.json").read_text()) == found
+    assert found["version"] == 1
+    assert found["fingerprint"] == stoker.json("index", "s.tar")["datasets"][0]["fingerprint"]
+    assert [d["sample"] for d in found["damage"]] == [0]
+    done = stoker("verify", "s.tar", "--save", "gone/damage.json", code=3)
+    assert "file could not be written" in done.stderr
+    assert sorted(p.name for p in stoker.folder.iterdir() if p.is_file()) == [
+        "damage.json",
+        "s.tar",
+        "s.tar.stoker",
+    ]
+
+
+def test_key_that_comes_back_is_a_note(stoker, tar, save):
+    save("s.tar", tar.archive([(b"a.txt", b"1"), (b"b.txt", b"2"), (b"a.json", b"{}")]))
+    found = damage(stoker, "s.tar", code=0)
+    assert any("comes back" in n["text"] for n in found["notes"])
+
+
+def test_compressed_shard_is_refused_by_name(stoker, save):
+    save("s.tar.gz", gzip.compress(b"\0" * 10240))
+    done = stoker("verify", "s.tar.gz", code=1)
+    assert "gzip" in done.stderr
+    assert "s.tar.gz" in done.stderr
