@@ -256,7 +256,6 @@ static void all_vectors_of_the_document_hold(void **state)
         for (size_t i = 0; inside && i < COUNT_OF(kinds); i++) {
             size_t length = strlen(kinds[i].name);
             if (strncmp(line, kinds[i].name, length) == 0 && line[length] == ' ') {
-                print_message("%s\n", line);
                 kinds[i].check(line);
                 seen[i]++;
             }
