@@ -2,7 +2,7 @@
  * Microseconds a picture for the transforms of the main job: rows of 500x375 pixels as a decoder
  * gives them, RandomResizedCrop 224 and flip (or another job), into the slot of a batch.
  *
- *     bench_resize [rounds]
+ *     bench_resize [rounds [job [set]]]    0 is the first; -1, and nothing: all
  *
  * The kernels of each instruction set take turns on the same pictures in one run; median and spread
  * of the rounds are printed, with a sum over all output bytes that has to agree.
@@ -75,7 +75,8 @@ static double one_round(
             fail("end");
     }
     end = stk__clock_ns();
-    *sum_out = stk__crc32c(0, out, out_bytes * 8);
+    if (sum_out != NULL)
+        *sum_out = stk__crc32c(0, out, out_bytes * 8);
     return (double)(end - begin) / PICTURES;
 }
 
@@ -86,7 +87,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void run_job(const job *j, const set *sets, const uint8_t *rgbx, int rounds)
+static void run_job(const job *j, const set *sets, const uint8_t *rgbx, int rounds, int only)
 {
     static double times[SETS][MOST_ROUNDS];
     stk__heap heap = {0};
@@ -107,8 +108,10 @@ static void run_job(const job *j, const set *sets, const uint8_t *rgbx, int roun
         one_round(run[s], rgbx, out, out_bytes, &sum[s]); /* warm */
     }
     for (int round = 0; round < rounds; round++) {
-        for (int s = 0; s < SETS; s++)
-            times[s][round] = one_round(run[s], rgbx, out, out_bytes, &sum[s]);
+        for (int s = 0; s < SETS; s++) {
+            if (only < 0 || s == only)
+                times[s][round] = one_round(run[s], rgbx, out, out_bytes, NULL);
+        }
     }
     printf("%-34s", j->name);
     for (int s = 0; s < SETS; s++) {
@@ -130,7 +133,8 @@ int main(int argc, char **argv)
     const stk_transform start = STK_TRANSFORM_INIT;
     const uint32_t cpu = stk__cpu_flags();
     const set sets[SETS] = {{"scalar", 0}, {"avx2", cpu & STK__CPU_AVX2}, {"best", cpu}};
-    int rounds = argc > 1 ? atoi(argv[1]) : 31;
+    const int rounds = argc > 1 ? atoi(argv[1]) : 31;
+    const int only_job = argc > 2 ? atoi(argv[2]) : -1, only_set = argc > 3 ? atoi(argv[3]) : -1;
     stk_transform crop = start, flip = start, resize = start, centre = start, normal = start;
     stk_transform cubic;
     uint8_t *rgbx = malloc((size_t)WIDTH * HEIGHT * 4);
@@ -164,8 +168,10 @@ int main(int argc, char **argv)
     };
 
     printf("us a picture: median (10 %% to 90 %%) of %d rounds of %d pictures\n", rounds, PICTURES);
-    for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++)
-        run_job(&jobs[i], sets, rgbx, rounds);
+    for (int i = 0; i < (int)(sizeof jobs / sizeof jobs[0]); i++) {
+        if (only_job < 0 || i == only_job)
+            run_job(&jobs[i], sets, rgbx, rounds, only_set);
+    }
     free(rgbx);
     return 0;
 }

@@ -81,8 +81,8 @@ static bool settle_pass(stk__stage *stage, bool rows, uint32_t *start_out, uint3
     };
     uint32_t low, high;
 
-    if (!stk__weights_make(weights, stage->heap, in->count, rows ? stage->high : stage->wide,
-            stage->interpolation, stage->antialias))
+    if (!stk__weights_make(weights, stage->heap, stage->kernels, in->count,
+            rows ? stage->high : stage->wide, stage->interpolation, stage->antialias))
         return false;
     stk__weights_span(weights, &part, &low, &high);
     *start_out = lowest(in) + low;

@@ -9,11 +9,10 @@ void stk__stage_start(stk__stage *stage, const stk__target *target)
     stage->target = *target;
     stage->received = 0;
     stage->made = 0;
-}
-
-static uint8_t *ring_row(const stk__stage *stage, uint32_t row)
-{
-    return stage->ring + (row % stage->ring_rows) * stage->row_bytes;
+    stage->tap_row = 0;
+    stage->tap_slot = 0;
+    stage->take_slot = 0;
+    stage->direct = stage->pass_y && stk__stage_is_direct(stage);
 }
 
 /* The columns of an output row where they do not follow each other. */
@@ -47,26 +46,50 @@ static void emit(stk__stage *stage, uint32_t row, const uint8_t *rgb)
         stk__stage_write(stage, y - 1, rgb);
 }
 
-/* All output rows whose taps have come. Taps of no weight may lie past the rows that came: any row
+/* Point at the rows of the next output. Taps of no weight may lie past the rows that came: any row
  * will do for them. */
+static void find_tap_rows(stk__stage *stage)
+{
+    const stk__taps *taps = &stage->taps_y.taps;
+    const uint32_t first = taps->first[stage->made];
+    const uint32_t used = stage->taps_y.last[stage->made] - first;
+    uint32_t slot;
+
+    stage->tap_slot += first - stage->tap_row; /* in rows, first never goes back */
+    stage->tap_row = first;
+    while (stage->tap_slot >= stage->ring_rows)
+        stage->tap_slot -= stage->ring_rows;
+    slot = stage->tap_slot;
+    for (uint32_t t = 0; t < taps->per; t++) {
+        stage->tap_rows[t] = stage->ring + slot * stage->row_bytes;
+        if (t < used)
+            slot = slot + 1 < stage->ring_rows ? slot + 1 : 0;
+    }
+}
+
+/* All output rows whose taps have come. */
 static void emit_resampled(stk__stage *stage)
 {
     const stk__taps *taps = &stage->taps_y.taps;
     const uint32_t *last = stage->taps_y.last;
 
     for (; stage->made < stage->rows && last[stage->made] < stage->received; stage->made++) {
-        const uint32_t first = taps->first[stage->made];
+        const int16_t *weight = taps->weight + (size_t)stage->made * taps->per;
+        uint8_t *line = stage->direct ? stk__stage_place(stage, stage->made) : stage->line;
 
-        for (uint32_t t = 0; t < taps->per; t++) {
-            uint32_t row = first + t < last[stage->made] ? first + t : last[stage->made];
-
-            stage->tap_rows[t] = ring_row(stage, row);
-        }
-        stage->kernels->vertical(stage->line, stage->tap_rows,
-            taps->weight + (size_t)stage->made * taps->per, taps->per, (size_t)stage->columns * 3,
-            taps->precision);
-        emit(stage, stage->made, stage->line);
+        find_tap_rows(stage);
+        stage->kernels->vertical(
+            line, stage->tap_rows, weight, taps->per, (size_t)stage->columns * 3, taps->precision);
+        if (!stage->direct)
+            emit(stage, stage->made, line);
     }
+}
+
+/* Without a vertical pass: each row that has come. The ring is as long as what comes at once. */
+static void emit_copied(stk__stage *stage)
+{
+    for (; stage->made < stage->received; stage->made++)
+        emit(stage, stage->made, stage->ring + (stage->made % stage->ring_rows) * stage->row_bytes);
 }
 
 /* Rows that are shorter than the taps reach, with room behind them. */
@@ -86,7 +109,8 @@ static void take(stk__stage *stage, const uint8_t *pixels, size_t pitch_bytes, u
     const uint8_t *src[STK__ROWS_AT_ONCE];
 
     for (uint32_t i = 0; i < count; i++) {
-        dst[i] = ring_row(stage, stage->received + i);
+        dst[i] = stage->ring + stage->take_slot * stage->row_bytes;
+        stage->take_slot = stage->take_slot + 1 < stage->ring_rows ? stage->take_slot + 1 : 0;
         src[i] = pixels + i * pitch_bytes;
         if (stage->narrow != NULL)
             src[i] = widened(stage, i, src[i]);
@@ -107,12 +131,10 @@ void stk__stage_rows(stk__stage *stage, const uint8_t *pixels, size_t pitch_byte
 
         take(stage, pixels, pitch_bytes, now);
         stage->received += now;
-        if (stage->pass_y) {
+        if (stage->pass_y)
             emit_resampled(stage);
-        } else {
-            for (; stage->made < stage->received; stage->made++)
-                emit(stage, stage->made, ring_row(stage, stage->made));
-        }
+        else
+            emit_copied(stage);
         pixels += now * pitch_bytes;
         count -= now;
     }

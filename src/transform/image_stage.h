@@ -50,7 +50,11 @@ typedef struct stk__stage {
     stk__target target;
     uint32_t received; /* rows of the source */
     uint32_t made;     /* rows of resampling's outputs */
+    bool direct;       /* the vertical pass writes to the target itself */
     uint32_t ring_rows;
+    uint32_t take_slot; /* of the ring: where the next row goes */
+    uint32_t tap_row;   /* first row of the output made last, and where it lies */
+    uint32_t tap_slot;
     size_t row_bytes;  /* of a ring row, slack included */
     uint8_t *ring;     /* row r of the source lies at r % ring_rows; RGB */
     uint8_t *line;     /* a row on its way out; RGB */
@@ -81,6 +85,10 @@ void stk__stage_rows(stk__stage *stage, const uint8_t *pixels, size_t pitch_byte
 
 /* After the last row: what has no source is painted. */
 void stk__stage_finish(stk__stage *stage);
+
+/* Are rows of the target just what the vertical pass makes? Then row `row` of them lies there. */
+bool stk__stage_is_direct(const stk__stage *stage);
+uint8_t *stk__stage_place(const stk__stage *stage, uint32_t row);
 
 /* Write row `y` of the target; `rgb` is a row of target->width pixels with slack. (image_write.c)
  */

@@ -48,6 +48,19 @@ static void write_planes(stk__stage *stage, uint32_t y, const uint8_t *rgb)
         write_values(stage, c * plane + at, part[c], width, &target->chain->planes[c]);
 }
 
+bool stk__stage_is_direct(const stk__stage *stage)
+{
+    const stk__image_chain *chain = stage->target.chain;
+
+    return chain != NULL && chain->layout == STK_NHWC && chain->dtype == STK_U8 &&
+           stage->x.straight && stage->y.straight && stage->y.step == 1;
+}
+
+uint8_t *stk__stage_place(const stk__stage *stage, uint32_t row)
+{
+    return stage->target.pixels + (size_t)row * stage->target.width * 3;
+}
+
 void stk__stage_write(stk__stage *stage, uint32_t y, const uint8_t *rgb)
 {
     const stk__target *target = &stage->target;

@@ -1,5 +1,7 @@
-/* Weights of resampling: see weights.h. Sources: torch 2.14's description of its own uint8 path,
- * checked bit by bit against it (tools/make_resize_golden.py); Keys 1981 for the cubic. */
+/* Weights of resampling: see weights.h. The rules are those of torch 2.14's uint8 kernels, found
+ * from what they give and checked bit by bit (tools/make_resize_golden.py); Keys 1981 for the
+ * cubic.
+ */
 #include "transform/weights.h"
 
 #include <math.h>
@@ -10,15 +12,6 @@ enum {
     WEIGHT_END = 1 << 15,
 };
 
-/* The weights of an axis before rounding: exact[tap * outputs + i], so that the loops over outputs
- * are plain ones that a compiler can spread over lanes. */
-typedef struct axis_build {
-    uint32_t inputs, outputs, most; /* most: taps of an output, at most */
-    double scale;                   /* inputs per output */
-    uint32_t *first, *taps;
-    double *exact, *total;
-} axis_build;
-
 void stk__weights_fini(stk__weights *weights, stk__heap *heap)
 {
     stk__scratch_fini(&weights->reach, heap);
@@ -27,114 +20,87 @@ void stk__weights_fini(stk__weights *weights, stk__heap *heap)
     *weights = (stk__weights){0};
 }
 
-/* Keys' cubic: a = -0.5 antialiased, -0.75 not. */
-static double cubic(double x, double a)
-{
-    x = fabs(x);
-    if (x < 1)
-        return ((a + 2) * x - (a + 3)) * x * x + 1;
-    if (x < 2)
-        return (((x - 5) * x + 8) * x - 4) * a;
-    return 0;
-}
-
-static double triangle(double x)
-{
-    x = fabs(x);
-    return x < 1 ? 1 - x : 0;
-}
-
 static double filter_radius(stk_interpolation interpolation)
 {
     return interpolation == STK_BICUBIC ? 2 : 1;
 }
 
+/* Half the width of an antialiased filter, in inputs. */
+static double filter_support(double scale, stk_interpolation interpolation)
+{
+    return scale >= 1 ? filter_radius(interpolation) * scale : filter_radius(interpolation);
+}
+
 /* Taps of an output, at most. */
 static uint32_t most_taps(double scale, stk_interpolation interpolation, bool antialias)
 {
-    double radius = filter_radius(interpolation);
-
     if (!antialias)
-        return (uint32_t)(2 * radius);
-    return (uint32_t)ceil(scale >= 1 ? radius * scale : radius) * 2 + 1;
+        return (uint32_t)(2 * filter_radius(interpolation));
+    return (uint32_t)ceil(filter_support(scale, interpolation)) * 2 + 1;
 }
 
-/* Centre and reach of each output: the inputs whose centres lie within the filter. */
-static void antialiased_reach(axis_build *b, double support)
+/* The reach of each output: the inputs whose centres lie within the filter. */
+static void antialiased_reach(stk__weights *weights, double scale, double support, uint32_t limit)
 {
-    for (uint32_t i = 0; i < b->outputs; i++) {
-        double centre = b->scale * (i + 0.5);
+    uint32_t *restrict first = weights->first, *restrict taps = weights->taps;
+    const int32_t inputs = (int32_t)weights->inputs, most = (int32_t)limit;
+
+    for (int32_t i = 0; i < (int32_t)weights->outputs; i++) {
+        double centre = scale * (i + 0.5);
         int32_t low = (int32_t)(centre - support + 0.5);
         int32_t high = (int32_t)(centre + support + 0.5);
-        int32_t taps;
+        int32_t count;
 
         low = low > 0 ? low : 0;
-        high = high < (int32_t)b->inputs ? high : (int32_t)b->inputs;
-        taps = high - low;
-        b->first[i] = (uint32_t)low;
-        b->taps[i] = (uint32_t)(taps<0 ? 0 : taps>(int32_t) b->most ? (int32_t)b->most : taps);
+        high = high < inputs ? high : inputs;
+        count = high - low;
+        first[i] = (uint32_t)low;
+        taps[i] = (uint32_t)(count < most ? count : most);
     }
 }
 
-static void antialiased_weights(axis_build *b, stk_interpolation interpolation)
+/* Where output i of a resampling that is not antialiased lies: input `index` and a part of the way
+ * to the next one. */
+static int64_t source_point(
+    double scale, uint32_t i, uint32_t inputs, bool is_cubic, double *part_out)
 {
-    double *restrict total = b->total;
-    const uint32_t *restrict first = b->first, *restrict taps = b->taps;
-    const double shrink = b->scale >= 1 ? 1 / b->scale : 1, scale = b->scale;
-    const uint32_t outputs = b->outputs;
+    double at = scale * (i + 0.5) - 0.5, part;
+    int64_t index;
 
-    memset(total, 0, outputs * sizeof *total);
-    for (uint32_t tap = 0; tap < b->most; tap++) {
-        double *restrict exact = b->exact + (size_t)tap * outputs;
-
-        for (uint32_t i = 0; i < outputs; i++) {
-            double x = ((double)(int32_t)(tap + first[i]) - scale * (i + 0.5) + 0.5) * shrink;
-            double w = interpolation == STK_BICUBIC ? cubic(x, -0.5) : triangle(x);
-
-            exact[i] = tap < taps[i] ? w : 0;
-            total[i] += exact[i];
-        }
-    }
-    for (uint32_t tap = 0; tap < b->most; tap++) {
-        double *restrict exact = b->exact + (size_t)tap * outputs;
-
-        for (uint32_t i = 0; i < outputs; i++)
-            exact[i] /= total[i] != 0 ? total[i] : 1;
-    }
+    if (!is_cubic && at < 0)
+        at = 0;
+    index = (int64_t)floorf((float)at); /* in float, as torch has it */
+    if (index > (int64_t)inputs - 1)
+        index = (int64_t)inputs - 1;
+    part = at - (double)index;
+    *part_out = part < 0 ? 0 : part > 1 ? 1 : part;
+    return index;
 }
 
 /* Two or four taps around the source point; those outside the axis fall on its ends. Returns the
  * largest sum that stood anywhere on the way: torch takes its precision from that. */
-static double plain_weights(axis_build *b, stk_interpolation interpolation)
+static double plain_weights(const stk__axis_build *b, stk__weights *weights)
 {
-    const bool is_cubic = interpolation == STK_BICUBIC;
+    const bool is_cubic = weights->interpolation == STK_BICUBIC;
     const int64_t inputs = b->inputs, reach = is_cubic ? 2 : 1;
     double largest = 0;
 
     memset(b->exact, 0, (size_t)b->most * b->outputs * sizeof *b->exact);
     for (uint32_t i = 0; i < b->outputs; i++) {
-        double at = b->scale * (i + 0.5) - 0.5, lambda;
-        int64_t index, low, first, end, taps;
+        double part;
+        const int64_t index = source_point(b->scale, i, b->inputs, is_cubic, &part);
+        const int64_t low = index - reach + 1, first = low > 0 ? low : 0;
+        const int64_t end = index + reach + 1 < inputs ? index + reach + 1 : inputs;
 
-        if (!is_cubic && at < 0)
-            at = 0;
-        index = (int64_t)floorf((float)at); /* in float, as torch has it */
-        index = index < inputs - 1 ? index : inputs - 1;
-        lambda = at - (double)index;
-        lambda = lambda < 0 ? 0 : lambda > 1 ? 1 : lambda;
-        low = index - reach + 1;
-        first = low > 0 ? low : 0;
-        end = index + reach + 1 < inputs ? index + reach + 1 : inputs;
-        taps = end - first;
-        b->first[i] = (uint32_t)first;
-        b->taps[i] = (uint32_t)taps;
+        weights->first[i] = (uint32_t)first;
+        weights->taps[i] = (uint32_t)(end - first);
         for (int64_t j = 0; j < 2 * reach; j++) {
-            double x = (double)(j + 1 - reach) - lambda, *sum;
+            double x = (double)(j + 1 - reach) - part, *sum;
             int64_t tap = low + j - first;
 
-            tap = tap < 0 ? 0 : tap < taps ? tap : taps - 1;
+            tap = tap < 0 ? 0 : tap < end - first ? tap : end - first - 1;
             sum = &b->exact[(size_t)tap * b->outputs + i];
-            *sum += is_cubic ? cubic(x, -0.75) : triangle(x);
+            *sum += is_cubic ? stk__cubic(x, -0.75) : stk__triangle(x);
             largest = *sum > largest ? *sum : largest;
         }
     }
@@ -152,92 +118,64 @@ static uint32_t precision_for(double largest)
     return p;
 }
 
-static double largest_of(const axis_build *b)
-{
-    const size_t count = (size_t)b->most * b->outputs;
-    double largest = 0;
-
-    for (size_t i = 0; i < count; i++)
-        largest = b->exact[i] > largest ? b->exact[i] : largest;
-    return largest;
-}
-
-static void round_weights(const axis_build *b, stk__weights *weights)
-{
-    const double unit = (double)(1 << weights->precision);
-    const uint32_t per = weights->per, outputs = b->outputs;
-
-    for (uint32_t tap = 0; tap < per; tap++) {
-        const double *exact = b->exact + (size_t)tap * outputs;
-        int16_t *weight = weights->weight + tap;
-
-        for (uint32_t i = 0; i < outputs; i++) {
-            double w = exact[i] * unit;
-
-            weight[(size_t)i * per] = (int16_t)(int32_t)(w < 0 ? w - 0.5 : w + 0.5);
-        }
-    }
-}
-
 /* Taps that any output has. */
-static uint32_t most_used(const axis_build *b)
+static uint32_t most_used(const stk__weights *weights)
 {
     uint32_t most = 1;
 
-    for (uint32_t i = 0; i < b->outputs; i++)
-        most = b->taps[i] > most ? b->taps[i] : most;
+    for (uint32_t i = 0; i < weights->outputs; i++)
+        most = weights->taps[i] > most ? weights->taps[i] : most;
     return most;
 }
 
-static bool reserve(axis_build *b, stk__weights *weights, stk__heap *heap)
+static bool make(stk__weights *weights, stk__heap *heap, const stk__kernels *kernels)
 {
-    b->first = stk__scratch_need(&weights->reach, heap, b->outputs, 2 * sizeof *b->first, 0);
-    b->total = stk__scratch_need(
-        &weights->exact, heap, b->outputs, ((size_t)b->most + 1) * sizeof *b->exact, 0);
-    if (b->first == NULL || b->total == NULL)
+    stk__axis_build b = {.inputs = weights->inputs, .outputs = weights->outputs};
+    double largest;
+
+    b.scale = (double)b.inputs / b.outputs;
+    b.most = most_taps(b.scale, weights->interpolation, weights->antialias);
+    weights->first =
+        stk__scratch_need(&weights->reach, heap, b.outputs, 2 * sizeof *weights->first, 0);
+    if (weights->first == NULL)
         return false;
-    b->taps = b->first + b->outputs;
-    b->exact = b->total + b->outputs;
+    weights->taps = weights->first + b.outputs;
+    if (weights->antialias) {
+        antialiased_reach(
+            weights, b.scale, filter_support(b.scale, weights->interpolation), b.most);
+        b.most = most_used(weights);
+    }
+    b.first = weights->first;
+    b.taps = weights->taps;
+    b.total = stk__scratch_need(
+        &weights->exact, heap, b.outputs, ((size_t)b.most + 1) * sizeof *b.exact, 0);
+    weights->per = (b.most + 1) & ~1u;
+    weights->weight =
+        stk__scratch_need(&weights->rounded, heap, b.outputs, weights->per * sizeof(int16_t), 0);
+    if (b.total == NULL || weights->weight == NULL)
+        return false;
+    b.exact = b.total + b.outputs;
+    if (weights->antialias)
+        largest = kernels->filter(&b, weights->interpolation == STK_BICUBIC);
+    else
+        largest = plain_weights(&b, weights);
+    weights->precision = precision_for(largest);
+    kernels->round(&b, weights->precision, weights->weight, weights->per);
     return true;
 }
 
-bool stk__weights_make(stk__weights *weights, stk__heap *heap, uint32_t inputs, uint32_t outputs,
-    stk_interpolation interpolation, bool antialias)
+bool stk__weights_make(stk__weights *weights, stk__heap *heap, const stk__kernels *kernels,
+    uint32_t inputs, uint32_t outputs, stk_interpolation interpolation, bool antialias)
 {
-    axis_build b = {.inputs = inputs, .outputs = outputs};
-    double largest;
-
     if (weights->inputs == inputs && weights->outputs == outputs &&
         weights->interpolation == interpolation && weights->antialias == antialias)
         return true;
-    weights->outputs = 0;
-    b.scale = (double)inputs / outputs;
-    b.most = most_taps(b.scale, interpolation, antialias);
-    if (!reserve(&b, weights, heap))
-        return false;
-    if (antialias) {
-        double radius = filter_radius(interpolation);
-
-        antialiased_reach(&b, b.scale >= 1 ? radius * b.scale : radius);
-        b.most = most_used(&b);
-        antialiased_weights(&b, interpolation);
-        largest = largest_of(&b);
-    } else {
-        largest = plain_weights(&b, interpolation);
-        b.most = most_used(&b);
-    }
-    weights->per = b.most;
-    weights->weight =
-        stk__scratch_need(&weights->rounded, heap, outputs, b.most * sizeof(int16_t), 0);
-    if (weights->weight == NULL)
-        return false;
-    weights->precision = precision_for(largest);
-    round_weights(&b, weights);
-    weights->first = b.first;
-    weights->taps = b.taps;
     weights->inputs = inputs;
     weights->outputs = outputs;
     weights->interpolation = interpolation;
     weights->antialias = antialias;
-    return true;
+    if (make(weights, heap, kernels))
+        return true;
+    weights->outputs = 0;
+    return false;
 }

@@ -23,7 +23,7 @@ typedef struct stk__weights {
     stk_interpolation interpolation; /* bilinear or bicubic */
     bool antialias;
     uint32_t precision;
-    uint32_t per;    /* weights of an output; the last ones may be past its taps */
+    uint32_t per;    /* weights of an output, even; those past its taps are 0 */
     uint32_t *first; /* first input of each output */
     uint32_t *taps;  /* inputs of each output, 1 to per */
     int16_t *weight; /* outputs * per */
@@ -34,8 +34,9 @@ void stk__weights_fini(stk__weights *weights, stk__heap *heap);
 
 /* Compute the axis unless it is there already. inputs and outputs are 1 to 2^28. False: no memory,
  * and the axis is empty. */
-STK_MUST_CHECK bool stk__weights_make(stk__weights *weights, stk__heap *heap, uint32_t inputs,
-    uint32_t outputs, stk_interpolation interpolation, bool antialias);
+STK_MUST_CHECK bool stk__weights_make(stk__weights *weights, stk__heap *heap,
+    const stk__kernels *kernels, uint32_t inputs, uint32_t outputs, stk_interpolation interpolation,
+    bool antialias);
 
 /* Which part of an axis kernels shall make. */
 typedef struct stk__taps_part {

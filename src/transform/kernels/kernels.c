@@ -4,6 +4,8 @@
 void stk__kernels_init(stk__kernels *kernels, uint32_t cpu)
 {
     *kernels = (stk__kernels){
+        .filter = stk__filter_scalar,
+        .round = stk__round_scalar,
         .horizontal = stk__horizontal_scalar,
         .vertical = stk__vertical_scalar,
         .expand = stk__expand_scalar,

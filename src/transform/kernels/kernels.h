@@ -30,9 +30,34 @@ typedef struct stk__taps {
     uint32_t inputs;       /* every first + per is at most this */
     uint32_t per;          /* inputs of each output, even; weights past the taps are 0 */
     uint32_t precision;    /* 1 to 22 */
+    uint32_t spread;       /* the most that first changes by over three outputs */
     const uint32_t *first; /* count of them; STK__ROW_SLACK bytes behind them may be read */
     const int16_t *weight; /* count * per; STK__ROW_SLACK bytes behind them may be read */
 } stk__taps;
+
+/*
+ * One axis of an antialiased resampling while its weights are made: exact[tap * outputs + i] is the
+ * weight of tap number `tap` of output i, before rounding.
+ */
+typedef struct stk__axis_build {
+    uint32_t inputs, outputs;
+    uint32_t most;         /* taps of an output, at most */
+    double scale;          /* inputs per output */
+    const uint32_t *first; /* first input of each output */
+    const uint32_t *taps;  /* inputs of each output, 1 to most */
+    double *exact;         /* most * outputs */
+    double *total;         /* outputs; scratch */
+} stk__axis_build;
+
+/* Make b->exact: the filter (triangle, or Keys' cubic with a = -0.5) at each tap, divided by the
+ * sum over the output's taps, which are added up in order; 0 past an output's taps. Returns the
+ * largest weight. */
+typedef double stk__filter_fn(const stk__axis_build *b, bool cubic);
+
+/* To integers: exact * 2^precision, halves away from 0, at weight[i * per + tap]; 0 from tap `most`
+ * to `per`. */
+typedef void stk__round_fn(
+    const stk__axis_build *b, uint32_t precision, int16_t *weight, uint32_t per);
 
 /* Rows 0 to `rows` of RGBX are resampled to RGB of taps->count pixels. Source rows are read inside
  * taps->inputs pixels only; destination rows have slack. 1 <= rows <= STK__ROWS_AT_ONCE. */
@@ -64,6 +89,8 @@ typedef struct stk__values {
 typedef void stk__values_fn(void *dst, const uint8_t *src, size_t count, const stk__values *values);
 
 typedef struct stk__kernels {
+    stk__filter_fn *filter;
+    stk__round_fn *round;
     stk__horizontal_fn *horizontal;
     stk__vertical_fn *vertical;
     stk__convert_fn *expand, *pack, *pack_reversed;
@@ -78,11 +105,28 @@ void stk__kernels_init(stk__kernels *kernels, uint32_t cpu);
 void stk__kernels_arch(stk__kernels *kernels, uint32_t cpu);
 
 /* The scalar twins: also the tails of the others. */
+stk__filter_fn stk__filter_scalar;
+stk__round_fn stk__round_scalar;
 stk__horizontal_fn stk__horizontal_scalar;
 stk__vertical_fn stk__vertical_scalar;
 stk__convert_fn stk__expand_scalar, stk__pack_scalar, stk__pack_reversed_scalar;
 stk__planes_fn stk__planes_scalar;
 stk__values_fn stk__values_f32_scalar, stk__values_f16_scalar, stk__values_bf16_scalar;
+
+/* The two filters at distance x from the centre of an output. */
+static inline double stk__triangle(double x)
+{
+    x = x < 0 ? -x : x;
+    return x < 1 ? 1 - x : 0;
+}
+
+static inline double stk__cubic(double x, double a)
+{
+    x = x < 0 ? -x : x;
+    if (x < 1)
+        return ((a + 2) * x - (a + 3)) * x * x + 1;
+    return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
+}
 
 /* One value, as stk__values says. */
 static inline float stk__value(uint8_t byte, float mean, float std, bool plain)
