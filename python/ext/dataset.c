@@ -67,7 +67,7 @@ bool ext_dataset_finish(ext_state *state, PyObject *dict, const stk_sample *samp
 
     if (sample->label < 0)
         return true;
-    number = PyBytes_FromFormat("%lld", (long long)sample->label);
+    number = PyBytes_FromFormat("%zd", (Py_ssize_t)sample->label);
     if (number == NULL)
         return false;
     kept = PyDict_SetDefault(dict, state->str_cls, number); /* a member of that name wins */

@@ -28,7 +28,7 @@ typedef struct pass_object {
     PyObject_HEAD
     loader_object *loader;
     uint64_t nth;
-    bool ended;
+    bool ended; /* guarded by the loader's lock */
 } pass_object;
 
 static loader_object *self_of(PyObject *op)
@@ -87,9 +87,25 @@ static void give_way(const loader_object *self)
     Py_END_ALLOW_THREADS
 }
 
-/* The next batch of the pass that is under way: STK_OK, STK_END, or a failure in `err`. Returns
- * STK_AGAIN with an exception set: a signal's, or that the loader was closed. */
-static stk_status next_batch(loader_object *self, stk_batch **batch_out, stk_error *err)
+/* May the pass go on? Otherwise STK_END, or STK_AGAIN with an exception. The lock is held. */
+static stk_status check_pass(const loader_object *self, const pass_object *pass)
+{
+    if (pass == NULL)
+        return STK_OK;
+    if (pass->ended)
+        return STK_END;
+    if (pass->nth == self->passes)
+        return STK_OK;
+    PyErr_SetString(PyExc_RuntimeError,
+        "a newer pass over the loader has begun, or its position was set; "
+        "this iterator cannot go on");
+    return STK_AGAIN;
+}
+
+/* The next batch of a pass (NULL: whatever comes next): STK_OK, STK_END, or a failure in `err`.
+ * Returns STK_AGAIN with an exception set: a signal's, or that the loader was closed. */
+static stk_status next_batch(
+    loader_object *self, pass_object *pass, stk_batch **batch_out, stk_error *err)
 {
     stk_loader *handle;
     stk_status st;
@@ -98,14 +114,19 @@ static stk_status next_batch(loader_object *self, stk_batch **batch_out, stk_err
         handle = ext_loader_hold(self);
         if (handle == NULL)
             return STK_AGAIN;
+        st = check_pass(self, pass); /* again, since another thread may have been in between */
+        if (st != STK_OK) {
+            ext_loader_drop(self);
+            return st;
+        }
         Py_BEGIN_ALLOW_THREADS
         st = stk_loader_next_timed(handle, WAIT_SLICE_NS, batch_out, err);
+        if (st == STK_OK || st == STK_END)
+            self->midway = st == STK_OK;
+        if (st == STK_END && pass != NULL)
+            pass->ended = true; /* before anybody else can ask for the next epoch through it */
         ext_loader_drop(self);
         Py_END_ALLOW_THREADS
-        if (st == STK_OK)
-            self->midway = true;
-        else if (st == STK_END)
-            self->midway = false;
         if (st != STK_AGAIN || PyErr_CheckSignals() != 0)
             return st;
         give_way(self);
@@ -121,20 +142,13 @@ static PyObject *pass_next(PyObject *op)
     stk_batch *batch = NULL;
     stk_status st;
 
-    if (self->ended)
-        return NULL; /* StopIteration */
-    if (self->nth != self->loader->passes) {
-        PyErr_SetString(PyExc_RuntimeError,
-            "a newer pass over the loader has begun, or its position was set; "
-            "this iterator cannot go on");
+    if (self->ended) /* for good, also when the loader is closed by now */
         return NULL;
-    }
-    st = next_batch(self->loader, &batch, &err);
+    st = next_batch(self->loader, self, &batch, &err);
     if (st == STK_OK)
         return ext_batch_wrap(state, &self->loader->schema, batch);
     if (st < 0)
         return ext_raise(state, &err);
-    self->ended = st == STK_END;
     return NULL; /* STK_AGAIN: an exception is set. STK_END: nothing is, StopIteration */
 }
 
@@ -155,39 +169,52 @@ static bool leave_epoch(loader_object *self)
     Py_BEGIN_ALLOW_THREADS
     if (begun && !complete)
         st = stk_loader_set_epoch(handle, stk_loader_epoch(handle) + 1, &err);
+    self->midway = false;
     ext_loader_drop(self);
     Py_END_ALLOW_THREADS
     if (complete) { /* only the end is left, and what was read ahead for the next epoch stays */
-        st = next_batch(self, &batch, &err);
+        st = next_batch(self, NULL, &batch, &err);
         if (st == STK_AGAIN)
             return false;
         stk_batch_unref(batch);
     }
-    if (st < 0)
-        return ext_raise(state, &err) != NULL;
-    self->midway = false;
-    return true;
+    return st >= 0 || ext_raise(state, &err) != NULL;
 }
 
 static PyObject *loader_begin(PyObject *op, PyObject *unused)
 {
     loader_object *self = self_of(op);
     ext_state *state = PyType_GetModuleState(Py_TYPE(op));
-    stk_loader *handle = ext_loader_hold(self);
     pass_object *pass;
+    bool midway;
 
     (void)unused;
-    if (handle == NULL)
+    if (ext_loader_hold(self) == NULL)
         return NULL;
+    midway = self->midway;
     ext_loader_drop(self);
-    if (self->midway && !leave_epoch(self))
+    if (midway && !leave_epoch(self))
         return NULL;
     pass = (pass_object *)state->pass_type->tp_alloc(state->pass_type, 0);
     if (pass == NULL)
         return NULL;
     pass->loader = (loader_object *)Py_NewRef(op);
+    if (ext_loader_hold(self) == NULL) {
+        Py_DECREF(pass);
+        return NULL;
+    }
     pass->nth = ++self->passes;
+    ext_loader_drop(self);
     return (PyObject *)pass;
+}
+
+/* A pass that is under way ends with an error, and the next one goes on from here. Lock held. */
+static void position_was_set(loader_object *self, stk_status st)
+{
+    if (st != STK_OK)
+        return;
+    self->midway = false;
+    self->passes++;
 }
 
 static PyObject *loader_set_epoch(PyObject *op, PyObject *number)
@@ -206,12 +233,11 @@ static PyObject *loader_set_epoch(PyObject *op, PyObject *number)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
     st = stk_loader_set_epoch(handle, epoch, &err);
+    position_was_set(self, st);
     ext_loader_drop(self);
     Py_END_ALLOW_THREADS
     if (st < 0)
         return ext_raise(state, &err);
-    self->midway = false;
-    self->passes++;
     Py_RETURN_NONE;
 }
 
@@ -255,12 +281,11 @@ static PyObject *loader_set_state(PyObject *op, PyObject *args)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
     st = stk_loader_set_state(handle, &s, &err);
+    position_was_set(self, st);
     ext_loader_drop(self);
     Py_END_ALLOW_THREADS
     if (st < 0)
         return ext_raise(state, &err);
-    self->midway = false;
-    self->passes++;
     Py_RETURN_NONE;
 }
 

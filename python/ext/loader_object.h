@@ -15,8 +15,9 @@ typedef struct loader_object {
     pid_t process;           /* that opened it */
     unsigned waiting;        /* threads that want the lock; guarded by the GIL, so too below */
     bool closing;            /* no call may start */
-    bool midway;             /* a batch of the epoch was handed out since it was begun or set */
-    uint64_t passes;         /* the newest pass, or setting of the position */
+    bool midway;             /* a batch of the epoch was handed out since it was begun or set;
+                                guarded by the lock */
+    uint64_t passes;         /* the newest pass, or setting of the position; guarded by the lock */
     ext_schema schema;
 } loader_object;
 

@@ -59,8 +59,7 @@ void ext_owner_unref(ext_owner *owner); /* clears it; any thread, detached too *
 extern PyType_Spec ext_tensor_spec;
 /* A view of `tensor`, whose name is not looked at. Takes a reference of its own to the owner. */
 PyObject *ext_tensor_new(ext_state *state, const stk_tensor *tensor, const ext_owner *owner);
-/* A view of a picture in a block: (h, w, 3) or (3, h, w). Takes the reference, even when it fails.
- */
+/* A view of a picture in a block: (h, w, 3) or (3, h, w). Takes a reference of its own. */
 PyObject *ext_tensor_of_picture(ext_state *state, ext_block *block, uint32_t height, uint32_t width,
     stk_layout layout, stk_dtype dtype);
 /* Format of the buffer protocol; NULL for what has none (bfloat16). */

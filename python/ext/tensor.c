@@ -146,7 +146,6 @@ PyObject *ext_tensor_of_picture(ext_state *state, ext_block *block, uint32_t hei
     int64_t h = height, w = width;
     stk_tensor tensor = {.data = block->data, .dtype = dtype, .ndim = 3};
     ext_owner owner = {.block = block};
-    PyObject *made;
 
     if (layout == STK_NCHW) {
         tensor.shape[0] = 3, tensor.shape[1] = h, tensor.shape[2] = w;
@@ -155,9 +154,7 @@ PyObject *ext_tensor_of_picture(ext_state *state, ext_block *block, uint32_t hei
         tensor.shape[0] = h, tensor.shape[1] = w, tensor.shape[2] = 3;
         tensor.strides[0] = w * 3, tensor.strides[1] = 3, tensor.strides[2] = 1;
     }
-    made = ext_tensor_new(state, &tensor, &owner);
-    ext_owner_unref(&owner);
-    return made;
+    return ext_tensor_new(state, &tensor, &owner);
 }
 
 static void tensor_dealloc(PyObject *op)

@@ -24,8 +24,7 @@ Examples
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # as type checkers know it; the module that has it is not light
 if TYPE_CHECKING:
     from . import transforms as transforms
     from ._core import Batch as Batch

@@ -113,7 +113,7 @@ class SourceError(Error, OSError):
 
 
 class SourceNotFound(SourceError, FileNotFoundError):
-    """A file or folder does not exist, or nothing matches a pattern."""
+    """A file or folder does not exist."""
 
 
 class SourceDenied(SourceError, PermissionError):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from numpy.typing import ArrayLike, NDArray
+    from typing_extensions import Self
 
     from ._core import Batch
     from .damage import Damage
@@ -323,7 +324,7 @@ class Loader:
         """Whether `close` was called."""
         return self._handle.closed
 
-    def __enter__(self) -> Loader:
+    def __enter__(self) -> Self:
         if self.closed:
             raise ClosedError("the loader is closed")
         return self

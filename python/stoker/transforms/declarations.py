@@ -1,7 +1,6 @@
 """Declarations of transforms: frozen values that say what is to be done.
 
-Argument names, defaults and checks are torchvision's (v2). Where a picture is too small for a crop,
-`stoker.ShapeError` is raised; nothing is padded unless it was asked for.
+Argument names, defaults, checks and laws are torchvision's (v2).
 """
 
 from __future__ import annotations
@@ -210,7 +209,7 @@ class CenterCrop(Transform):
     Parameters
     ----------
     size : int or (height, width)
-        In pixels. A smaller picture is a `ShapeError`.
+        In pixels. A smaller picture is padded with 0 on both sides.
     """
 
     size: tuple[int, int]
