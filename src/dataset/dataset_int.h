@@ -42,9 +42,10 @@ typedef struct stk__dataset_field {
 
 /* A key's hash and its sample in one word, sorted: see find.c. */
 typedef struct stk__key_table {
-    stk__atomic_u32 ready; /* atomic: the rest is set and never changes any more */
-    uint32_t sample_bits;
+    stk__atomic_u32 ready; /* atomic: fork generation + 1 in which the rest is known to be set */
+    uint32_t sample_bits;  /* set when the dataset is opened */
     uint64_t *entries;
+    uint64_t sum;
 } stk__key_table;
 
 struct stk_dataset {

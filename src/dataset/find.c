@@ -6,8 +6,9 @@
  * the index, whatever their hashes say.
  *
  * Threads: who comes first makes the table under the mutex; it is published by `ready` and then
- * never changes. A child of fork makes the mutex anew: the thread that held it may not be there,
- * and what it had not published is forgotten.
+ * never changes. A child of fork makes the mutex anew, since the thread that held it is not there.
+ * The child also adds the table up once: a fork copies memory page by page, so it may have got the
+ * news that the table is ready, but not all of the table.
  */
 #include <string.h>
 
@@ -66,6 +67,25 @@ static stk_status fill(const stk_dataset *ds, uint64_t *words, stk_error *err)
     return STK_OK;
 }
 
+static uint64_t sum_of(const uint64_t *words, size_t count)
+{
+    uint64_t sum = 1; /* never that of a table whose sum was not copied, which is 0 */
+
+    for (size_t i = 0; i < count; i++)
+        sum += words[i] ^ i;
+    return sum;
+}
+
+/* Is the table, which a parent made, all here? */
+static bool inherited_locked(stk_dataset *ds)
+{
+    if (stk__load_acquire_u32(&ds->keys.ready) == 0 || ds->keys.entries == NULL ||
+        sum_of(ds->keys.entries, (size_t)ds->samples) != ds->keys.sum)
+        return false;
+    stk__store_release_u32(&ds->keys.ready, stk__fork_generation() + 1);
+    return true;
+}
+
 static stk_status make_table_locked(stk_dataset *ds, stk_error *err)
 {
     size_t count = (size_t)ds->samples;
@@ -77,16 +97,14 @@ static stk_status make_table_locked(stk_dataset *ds, stk_error *err)
         st = STK_FAIL(err, STK_ENOMEM, "no memory for a table of keys");
         goto out;
     }
-    ds->keys.sample_bits = 1;
-    while (ds->samples >> ds->keys.sample_bits != 0)
-        ds->keys.sample_bits++;
     st = fill(ds, words, err);
     if (st < 0)
         goto out;
     sort_words(words, spare, count);
     ds->keys.entries = words;
+    ds->keys.sum = sum_of(words, count);
     words = NULL;
-    stk__store_release_u32(&ds->keys.ready, 1);
+    stk__store_release_u32(&ds->keys.ready, stk__fork_generation() + 1);
 out:
     stk__heap_free(&ds->heap, words, count, sizeof *words);
     stk__heap_free(&ds->heap, spare, count, sizeof *spare);
@@ -111,13 +129,14 @@ static void renew_mutex_after_fork(stk_dataset *ds)
 
 static stk_status need_table(stk_dataset *ds, stk_error *err)
 {
+    const uint32_t ours = stk__fork_generation() + 1;
     stk_status st = STK_OK;
 
-    if (stk__load_acquire_u32(&ds->keys.ready) != 0)
+    if (STK__LIKELY(stk__load_acquire_u32(&ds->keys.ready) == ours))
         return STK_OK;
     renew_mutex_after_fork(ds);
     stk__mutex_lock(&ds->find_mutex);
-    if (stk__load_acquire_u32(&ds->keys.ready) == 0)
+    if (stk__load_acquire_u32(&ds->keys.ready) != ours && !inherited_locked(ds))
         st = make_table_locked(ds, err);
     stk__mutex_unlock(&ds->find_mutex);
     return st;

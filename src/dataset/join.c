@@ -43,8 +43,7 @@ static stk_status number_parts(stk_dataset *ds, stk_error *err)
 
         part->first_sample = ds->samples;
         part->first_source = (uint32_t)ds->sources;
-        if (!stk__u64_add(ds->samples, part->index->samples, &ds->samples))
-            return stk__dataset_damaged(part, err);
+        ds->samples += part->index->samples; /* each has bytes in memory: no sum wraps */
         ds->sources += ds->tar ? 1 : part->index->members;
         if (ds->sources >= UINT32_MAX)
             return STK_FAIL(err, STK_ELIMIT, "the dataset has more than 4 billion files");
@@ -54,6 +53,9 @@ static stk_status number_parts(stk_dataset *ds, stk_error *err)
     }
     ds->fingerprint[0] = print.a;
     ds->fingerprint[1] = print.b;
+    ds->keys.sample_bits = 1;
+    while (ds->samples >> ds->keys.sample_bits != 0)
+        ds->keys.sample_bits++;
     return STK_OK;
 }
 

@@ -4,9 +4,10 @@
  * Files are spread over buckets by their number, each with a lock of its own that is held for a
  * few comparisons and never over a system call. Lock order: one bucket at a time, nothing below.
  *
- * A fork may come while another thread is anywhere in here. So a slot is written in an order in
- * which every prefix makes sense: emptied before its descriptor is closed, numbered before it gets
- * one. What a child inherits is then at worst a descriptor that no slot knows.
+ * A fork may come while another thread is anywhere in here, and descriptors are copied at another
+ * moment than memory. So a child believes a slot only if its descriptor leads to the very file that
+ * was opened for it, and forgets the others. A slot lies in one cache line, hence in one page, and
+ * is written in an order in which every prefix makes sense: emptied first, filled last.
  */
 #include "source/file_set.h"
 
@@ -30,9 +31,10 @@ enum { BUCKETS = 8, WAYS = STK__FILE_SET_OPEN / BUCKETS };
 #define MOST_LOOKS 5000u
 
 typedef struct slot {
-    uint32_t id;
+    _Alignas(64) uint32_t id;
     uint32_t readers; /* it is not closed while there are any */
     uint64_t used_ns;
+    uint64_t device, inode;
     stk__atomic_u32 fd; /* + 1; 0: empty. Atomic for the order of its stores alone */
 } slot;
 
@@ -102,8 +104,20 @@ void stk__file_set_free(stk__file_set *set)
     stk__heap_free_aligned(set->heap, set, sizeof *set);
 }
 
-/* In a child of fork: locks may be held by threads that are not here, and so may descriptors. The
- * first who comes makes all anew; the others wait, which takes no longer than that. */
+/* In a child: nobody reads here yet, and what the descriptor leads to has to be looked at. */
+static void renew_slot(slot *s)
+{
+    stk__file file = file_of(s);
+    stk__file_stat found;
+
+    s->readers = 0;
+    if (file.fd >= 0 && (stk__file_stat_of(&file, "", &found, NULL) < 0 ||
+                            found.device != s->device || found.inode != s->inode))
+        stk__store_release_u32(&s->fd, 0); /* it may be somebody else's: not ours to close */
+}
+
+/* In a child of fork: locks may be held by threads that are not here. The first who comes makes all
+ * anew; the others wait, which takes no longer than that. */
 static void enter(stk__file_set *set)
 {
     uint32_t now = stk__fork_generation();
@@ -116,7 +130,7 @@ static void enter(stk__file_set *set)
         for (uint32_t b = 0; b < BUCKETS; b++) {
             STK_IGNORE(stk__mutex_init(&set->buckets[b].mutex, NULL) < 0); /* its memory is there */
             for (uint32_t w = 0; w < WAYS; w++)
-                set->buckets[b].slots[w].readers = 0;
+                renew_slot(&set->buckets[b].slots[w]);
         }
         stk__store_release_u32(&set->generation, now);
     }
@@ -258,7 +272,7 @@ static stk_status refuse(const char *path, uint64_t found, uint64_t indexed, stk
 
 /* Put a file that was just opened into a slot, unless somebody else did so meanwhile or none is
  * free. */
-static void keep(bucket *home, uint32_t id, stk__file *file, hold *h)
+static void keep(bucket *home, uint32_t id, const stk__file_stat *found, stk__file *file, hold *h)
 {
     stk__file spare = STK__FILE_NONE;
     slot *s;
@@ -271,6 +285,8 @@ static void keep(bucket *home, uint32_t id, stk__file *file, hold *h)
     } else if ((s = victim_locked(home, true)) != NULL) {
         spare = empty_locked(s);
         s->id = id;
+        s->device = found->device;
+        s->inode = found->inode;
         stk__store_release_u32(&s->fd, (uint32_t)file->fd + 1);
         use_locked(h, home, s);
     } else {
@@ -290,16 +306,14 @@ static stk_status take(
     stk_status st;
 
     STK_TRY(open_file(set, path, &file, err));
-    if (want->exact) {
-        st = stk__file_stat_of(&file, path, &found, err);
-        if (st >= 0 && found.size_bytes != want->indexed_bytes)
-            st = refuse(path, found.size_bytes, want->indexed_bytes, err);
-        if (st < 0) {
-            stk__file_fini(&file);
-            return st;
-        }
+    st = stk__file_stat_of(&file, path, &found, err);
+    if (st >= 0 && want->exact && found.size_bytes != want->indexed_bytes)
+        st = refuse(path, found.size_bytes, want->indexed_bytes, err);
+    if (st < 0) {
+        stk__file_fini(&file);
+        return st;
     }
-    keep(home, want->id, &file, h);
+    keep(home, want->id, &found, &file, h);
     return STK_OK;
 }
 

@@ -1,0 +1,390 @@
+/* Without these: an index that was cut or has a flipped bit crashes a training run, or leads to the
+ * bytes of another sample. */
+#include "archive/index_build.h"
+#include "archive/index_file.h"
+#include "archive/index_layout.h"
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "support/temp_tree.h"
+#include "support/test.h"
+#include "support/walk_index.h"
+
+static stk__heap heap;
+
+static int make_place(void **state)
+{
+    *state = make_temp_folder();
+    return 0;
+}
+
+static int remove_place(void **state)
+{
+    remove_tree(*state);
+    assert_int_equal(stk__load_relaxed_u64(&heap.used_bytes), 0);
+    return 0;
+}
+
+static void add(stk__index_build *build, const char *name, size_t key, uint64_t offset)
+{
+    const stk__index_told told = {
+        .name = {name, strlen(name)},
+        .key = {name, key},
+        .field = {name + key + 1, strlen(name) - key - 1},
+        .offset = offset,
+        .size_bytes = 10,
+    };
+
+    assert_int_equal(stk__index_build_member(build, &told, NULL), STK_OK);
+}
+
+/* Three samples, with all kinds of sections. */
+static stk__index *make_index(stk__index_kind kind)
+{
+    static const stk__index_source source = {
+        .size_bytes = 10000, .mtime_ns = -5, .head_crc = 7, .tail_crc = 9};
+    stk__index_build *build;
+    stk__index *index;
+
+    assert_int_equal(stk__index_build_new(&heap, kind, 0, &build, NULL), STK_OK);
+    if (kind == STK__INDEX_FOLDER) {
+        assert_int_equal(stk__index_build_class(build, (stk_view){"ape", 3}, NULL), STK_OK);
+        assert_int_equal(
+            stk__index_build_folder(build, (stk_view){"ape", 3}, 12345, 99, NULL), STK_OK);
+    }
+    add(build, "a.jpg", 1, 512);
+    add(build, "a.cls", 1, 1536);
+    add(build, "dir/b.jpg", 5, 2560);
+    if (kind == STK__INDEX_FOLDER)
+        assert_int_equal(stk__index_build_class(build, (stk_view){"bee", 3}, NULL), STK_OK);
+    add(build, "c.seg.PNG", 1, 3584);
+    assert_int_equal(
+        stk__index_build_note(build, STK__NOTE_ARCHIVE, 77, NULL, "a note of %d", 1), STK_OK);
+    assert_int_equal(
+        stk__index_build_finish(build, kind == STK__INDEX_TAR ? &source : NULL, &index, NULL),
+        STK_OK);
+    stk__index_build_free(build);
+    return index;
+}
+
+static void assert_text(stk_view view, const char *text)
+{
+    assert_int_equal(view.size, strlen(text));
+    assert_memory_equal(view.data, text, view.size);
+}
+
+static void assert_is_that_index(const stk__index *index)
+{
+    uint64_t first, end;
+    stk__index_entry entry;
+    stk__index_field field;
+    stk__index_note note;
+
+    assert_int_equal(index->samples, 3);
+    assert_int_equal(index->members, 4);
+    assert_true(stk__index_sample(index, 0, &first, &end));
+    assert_int_equal(first, 0);
+    assert_int_equal(end, 2);
+    assert_true(stk__index_sample(index, 2, &first, &end));
+    assert_int_equal(first, 3);
+    assert_int_equal(end, 4);
+    assert_false(stk__index_sample(index, 3, &first, &end));
+    assert_true(stk__index_member(index, 2, &entry));
+    assert_text(entry.name, "dir/b.jpg");
+    assert_int_equal(entry.key_bytes, 5);
+    assert_int_equal(entry.offset, 2560);
+    assert_int_equal(entry.size_bytes, 10);
+    assert_int_equal(entry.field, 0);
+    assert_false(stk__index_member(index, 4, &entry));
+    assert_true(stk__index_get_field(index, 2, &field));
+    assert_text(field.name, "seg.png");
+    assert_int_equal(field.max_bytes, 10);
+    assert_int_equal(field.members, 1);
+    assert_false(stk__index_get_field(index, 3, &field));
+    assert_true(stk__index_get_note(index, 0, &note));
+    assert_string_equal(note.text, "a note of 1");
+    assert_int_equal(note.offset, 77);
+}
+
+static void a_saved_index_is_the_one_that_was_built(void **state)
+{
+    const char *path = in_folder(*state, "x.stoker");
+    stk__index *built = make_index(STK__INDEX_TAR), *read;
+    stk__index_class class;
+    stk__index_folder folder;
+
+    assert_is_that_index(built);
+    assert_int_equal(stk__index_save(built, path, NULL), STK_OK);
+    assert_int_equal(count_entries(*state), 1); /* no temporary file is left */
+    assert_int_equal(stk__index_open(&heap, path, &read, NULL), STK_OK);
+    assert_is_that_index(read);
+    assert_int_equal(stk__index_verify(read, NULL), STK_OK);
+    assert_true(stk__index_source_equal(&read->source, &built->source));
+    assert_memory_equal(read->fingerprint, built->fingerprint, sizeof read->fingerprint);
+    stk__index_close(read);
+    stk__index_close(built);
+
+    built = make_index(STK__INDEX_FOLDER);
+    assert_int_equal(stk__index_save(built, path, NULL), STK_OK); /* over the one before */
+    stk__index_close(built);
+    assert_int_equal(stk__index_open(&heap, path, &read, NULL), STK_OK);
+    assert_is_that_index(read);
+    assert_true(stk__index_get_class(read, 1, &class));
+    assert_text(class.name, "bee");
+    assert_int_equal(class.first_sample, 2);
+    assert_true(stk__index_get_folder(read, 0, &folder));
+    assert_text(folder.path, "ape");
+    assert_int_equal(folder.mtime_ns, 12345);
+    assert_int_equal(folder.names_hash, 99);
+    stk__index_close(read);
+}
+
+/* Enough samples that the file is mapped instead of read. */
+static void a_large_index_is_mapped(void **state)
+{
+    const char *path = in_folder(*state, "x.stoker");
+    stk__index_build *build;
+    stk__index *index;
+    stk__index_entry entry;
+    char name[32];
+    int fds;
+
+    assert_int_equal(stk__index_build_new(&heap, STK__INDEX_FOLDER, 0, &build, NULL), STK_OK);
+    for (int i = 0; i < 5000; i++) {
+        snprintf(name, sizeof name, "%06d.jpg", i);
+        add(build, name, 6, 0);
+    }
+    assert_int_equal(stk__index_build_finish(build, NULL, &index, NULL), STK_OK);
+    stk__index_build_free(build);
+    assert_int_equal(stk__index_save(index, path, NULL), STK_OK);
+    stk__index_close(index);
+
+    fds = fd_count();
+    assert_int_equal(stk__index_open(&heap, path, &index, NULL), STK_OK);
+    assert_int_equal(fd_count(), fds);
+    assert_non_null(index->map.data);
+    assert_null(index->memory);
+    assert_true(stk__index_member(index, 4999, &entry));
+    assert_text(entry.name, "004999.jpg");
+    assert_int_equal(stk__index_verify(index, NULL), STK_OK);
+    stk__index_close(index);
+}
+
+/* The bytes of a saved index; freed by the caller. */
+static unsigned char *saved_bytes(void **state, stk__index_kind kind, size_t *size_out)
+{
+    const char *path = in_folder(*state, "x.stoker");
+    stk__index *index = make_index(kind);
+
+    assert_int_equal(stk__index_save(index, path, NULL), STK_OK);
+    stk__index_close(index);
+    return load_file(path, size_out);
+}
+
+/* Open a copy in a block of exactly that size, so that a byte too far is seen. */
+static stk_status open_exact(const unsigned char *bytes, size_t size, bool *whole_out)
+{
+    unsigned char *exact = malloc(size > 0 ? size : 1);
+    stk__index *index = NULL;
+    stk_status st;
+
+    if (exact == NULL)
+        abort();
+    memcpy(exact, bytes, size);
+    st = stk__index_open_bytes(&heap, (stk_view){exact, size}, &index, NULL);
+    *whole_out = st == STK_OK && stk__index_verify(index, NULL) == STK_OK;
+    if (st == STK_OK)
+        assert_true(walk_index(index, 8));
+    stk__index_close(index);
+    free(exact);
+    return st;
+}
+
+static void every_flipped_bit_is_noticed(void **state)
+{
+    for (stk__index_kind kind = STK__INDEX_TAR; kind <= STK__INDEX_FOLDER; kind++) {
+        size_t size, head, padding = 0;
+        unsigned char *bytes = saved_bytes(state, kind, &size);
+        bool whole;
+
+        head = STK__INDEX_HEAD_BYTES +
+               stk__get_le32(bytes + STK__HEAD_SECTIONS) * (size_t)STK__INDEX_SECTION_BYTES;
+        for (size_t i = 0; i < size; i++) {
+            for (unsigned bit = 0; bit < 8; bit++) {
+                stk_status st;
+
+                bytes[i] ^= (unsigned char)(1u << bit);
+                st = open_exact(bytes, size, &whole);
+                bytes[i] ^= (unsigned char)(1u << bit);
+                if (i < head) /* at once */
+                    assert_int_equal(st, STK_EINDEX);
+                else if (st == STK_OK && whole)
+                    padding++; /* between sections: it means nothing */
+            }
+        }
+        assert_true(padding < (size_t)8 * 64 * (STK__INDEX_SECTION_COUNT + 3));
+        free(bytes);
+    }
+}
+
+static void every_shorter_file_is_refused(void **state)
+{
+    size_t size;
+    unsigned char *bytes = saved_bytes(state, STK__INDEX_TAR, &size);
+    bool whole;
+
+    for (size_t i = 0; i < size; i++)
+        assert_int_equal(open_exact(bytes, i, &whole), STK_EINDEX);
+    assert_int_equal(open_exact(bytes, size, &whole), STK_OK);
+    assert_true(whole);
+    free(bytes);
+}
+
+/* Put right checksums on the head and the table, as somebody who means harm would. */
+static void seal(unsigned char *bytes)
+{
+    size_t table = stk__get_le32(bytes + STK__HEAD_SECTIONS) * (size_t)STK__INDEX_SECTION_BYTES;
+
+    if (table <= (size_t)STK__INDEX_SECTION_COUNT * STK__INDEX_SECTION_BYTES)
+        stk__put_le32(
+            bytes + STK__HEAD_TABLE_CRC, stk__crc32c(0, bytes + STK__INDEX_HEAD_BYTES, table));
+    stk__put_le32(bytes + STK__HEAD_CRC, stk__crc32c(0, bytes, STK__HEAD_CRC));
+}
+
+static void no_claim_of_a_header_is_believed(void **state)
+{
+    static const uint64_t claims[] = {0, 1, 2, 5, 64, 160, 1000, UINT32_MAX, 1ull << 32, 1ull << 40,
+        1ull << 61, 1ull << 63, UINT64_MAX - 1, UINT64_MAX};
+    rng r = rng_seed();
+    size_t size;
+    unsigned char *bytes = saved_bytes(state, STK__INDEX_TAR, &size);
+    unsigned char *copy = malloc(size);
+    size_t words = (STK__INDEX_HEAD_BYTES + 4 * STK__INDEX_SECTION_BYTES) / 4;
+    bool whole;
+
+    if (copy == NULL)
+        abort();
+    for (int round = 0; round < 20000; round++) {
+        memcpy(copy, bytes, size);
+        for (uint64_t n = rng_below(&r, 3) + 1; n > 0; n--) {
+            size_t at = 4 * rng_below(&r, words);
+            uint64_t claim = claims[rng_below(&r, COUNT_OF(claims))];
+
+            if (rng_below(&r, 2) == 0)
+                claim = stk__get_le64(bytes + at) + rng_below(&r, 5) - 2;
+            stk__put_le64(copy + at, claim);
+        }
+        seal(copy);
+        open_exact(copy, size, &whole); /* any status; ASan and the walk see what is wrong */
+    }
+    free(copy);
+    free(bytes);
+}
+
+/* A later version may add sections: this one steps over them. */
+static void unknown_sections_are_stepped_over(void **state)
+{
+    size_t size;
+    unsigned char *bytes = saved_bytes(state, STK__INDEX_TAR, &size);
+    uint32_t sections = stk__get_le32(bytes + STK__HEAD_SECTIONS);
+    unsigned char *row =
+        bytes + STK__INDEX_HEAD_BYTES + (size_t)sections * STK__INDEX_SECTION_BYTES;
+    bool whole;
+
+    stk__put_le32(row, 40);
+    stk__put_le32(row + 4, 12);
+    stk__put_le64(row + 8, UINT64_MAX);
+    stk__put_le64(row + 16, UINT64_MAX);
+    stk__put_le32(bytes + STK__HEAD_SECTIONS, sections + 1);
+    seal(bytes);
+    assert_int_equal(open_exact(bytes, size, &whole), STK_OK);
+    assert_true(whole);
+    free(bytes);
+}
+
+static void tells_why_it_does_not_open(void **state)
+{
+    const char *path = in_folder(*state, "x.stoker");
+    stk_error err = STK_ERROR_INIT;
+    stk__index *index = NULL;
+    size_t size;
+    unsigned char *bytes;
+
+    assert_int_equal(stk__index_open(&heap, path, &index, &err), STK_ESOURCE);
+    assert_int_equal(err.os_errno, 2);
+    assert_string_equal(err.source, path);
+    bytes = saved_bytes(state, STK__INDEX_TAR, &size);
+    stk__put_le32(bytes + STK__HEAD_VERSION, 7);
+    save_file(path, bytes, size);
+    assert_int_equal(stk__index_open(&heap, path, &index, &err), STK_EINDEX);
+    assert_string_equal(err.text, "the index has version 7; this build reads version 1");
+    save_text(path, "no index at all, but a text that is longer than the header of one is, which "
+                    "has a hundred and sixty bytes; so here are some more words until it is long");
+    assert_int_equal(stk__index_open(&heap, path, &index, &err), STK_EINDEX);
+    assert_string_equal(err.text, "this is no index of Stoker");
+    assert_int_equal(stk__index_open(&heap, *state, &index, &err), STK_EINDEX);
+    assert_null(index);
+    free(bytes);
+}
+
+static void nothing_stays_where_it_cannot_be_saved(void **state)
+{
+    stk_error err = STK_ERROR_INIT;
+    stk__index *index = make_index(STK__INDEX_TAR);
+
+    assert_int_equal(
+        stk__index_save(index, in_folder(*state, "missing/x.stoker"), &err), STK_ESOURCE);
+    make_folder(in_folder(*state, "taken"));
+    make_folder(in_folder(*state, "taken/in"));
+    assert_int_equal(stk__index_save(index, in_folder(*state, "taken"), &err), STK_ESOURCE);
+    assert_int_equal(count_entries(*state), 1);
+    stk__index_close(index);
+}
+
+static void a_source_is_known_by_size_time_and_ends(void **state)
+{
+    const char *path = in_folder(*state, "x.tar");
+    stk__index_source sources[4];
+    stk__file file;
+    char data[20000];
+
+    memset(data, 'x', sizeof data);
+    for (int i = 0; i < 4; i++) {
+        struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+
+        if (i == 1)
+            data[4095] = 'y'; /* the last byte of the head */
+        if (i == 2)
+            data[sizeof data - 4096] = 'y'; /* the first of the tail */
+        if (i == 3)
+            data[10000] = 'y'; /* in neither: not seen */
+        save_file(path, data, sizeof data);
+        assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+        assert_int_equal(stk__file_open(&file, path, NULL), STK_OK);
+        assert_int_equal(stk__index_source_of(&file, path, &sources[i], NULL), STK_OK);
+        stk__file_fini(&file);
+    }
+    assert_int_equal(sources[0].size_bytes, sizeof data);
+    assert_int_equal(sources[0].mtime_ns, 1000000000000);
+    assert_false(stk__index_source_equal(&sources[0], &sources[1]));
+    assert_false(stk__index_source_equal(&sources[1], &sources[2]));
+    assert_true(stk__index_source_equal(&sources[2], &sources[3]));
+}
+
+#define WITH_PLACE(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_PLACE(a_saved_index_is_the_one_that_was_built),
+        WITH_PLACE(a_large_index_is_mapped),
+        WITH_PLACE(every_flipped_bit_is_noticed),
+        WITH_PLACE(every_shorter_file_is_refused),
+        WITH_PLACE(no_claim_of_a_header_is_believed),
+        WITH_PLACE(unknown_sections_are_stepped_over),
+        WITH_PLACE(tells_why_it_does_not_open),
+        WITH_PLACE(nothing_stays_where_it_cannot_be_saved),
+        WITH_PLACE(a_source_is_known_by_size_time_and_ends),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
