@@ -343,7 +343,13 @@ def png_cases():
     text = chunk(b"zTXt", b"k\0\0" + zlib.compress(b"A" * 5_000_000))
     one = np.ones((1, 1, 3))
     good("c58_txt.png", png(1, 1, 8, 0, b"\0\1", text), one, channels=1)
-    bad("false_size.png", png(16000, 16000, 8, 2, b"\0" * 200, il=1), "STK_ECORRUPT", -1, "false size")
+    bad(
+        "false_size.png",
+        png(16000, 16000, 8, 2, b"\0" * 200, il=1),
+        "STK_ECORRUPT",
+        -1,
+        "false size",
+    )
 
 
 def png_kinds():
@@ -352,7 +358,9 @@ def png_kinds():
     h, w = 13, 21
     shapes = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
     for ctype, channels in shapes.items():
-        for depth in {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}[ctype]:
+        for depth in {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}[
+            ctype
+        ]:
             values = r.randint(0, 1 << depth, (h, w, channels))
             pre = b""
             if ctype == 3:
@@ -425,7 +433,9 @@ def webp_cases():
     good("lossy_alpha.webp", lossy_alpha, webp_without_alpha(lossy_alpha), channels=4)
     exif = Image.Exif()
     exif[0x0112] = 6
-    good("c46.webp", webp(Image.fromarray(b[:9, :5]), quality=90, exif=exif.tobytes()), orientation=6)
+    good(
+        "c46.webp", webp(Image.fromarray(b[:9, :5]), quality=90, exif=exif.tobytes()), orientation=6
+    )
     part = Image.new("RGBA", (40, 30), (0, 0, 0, 0))
     part.paste((9, 200, 31, 255), (10, 6, 25, 20))
     other = Image.new("RGBA", (40, 30), (7, 7, 7, 255))

@@ -10,6 +10,7 @@ failed.
 
 import argparse
 import glob
+import importlib.util
 import os
 import re
 import subprocess
@@ -229,6 +230,8 @@ def main():
         table.append(f"{name:12} {time.monotonic() - begin:6.0f} s   {sum_}")
         whole.add(sum_)
     print("\n" + "\n".join(table) + "\n")
+    if importlib.util.find_spec("torch") is None:
+        print("PyTorch IS NOT INSTALLED: nothing that needs it was tested\n")
     print(whole, flush=True)
     return 1 if whole.failed else 0
 

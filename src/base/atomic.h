@@ -44,8 +44,10 @@ typedef _Atomic uint64_t stk__atomic_u64;
             a, expected, x, memory_order_acq_rel, memory_order_acquire);                  \
     }
 
+/* NOLINTBEGIN(readability-non-const-parameter): what was found is written to `expected` */
 STK__ATOMIC_OPS(uint32_t, u32)
 STK__ATOMIC_OPS(uint64_t, u64)
+/* NOLINTEND(readability-non-const-parameter) */
 #undef STK__ATOMIC_OPS
 
 #endif

@@ -28,7 +28,7 @@ uint32_t stk__cpu_usable(void)
 
 static bool scalar_forced(void)
 {
-    const char *wish = getenv("STOKER_CPU");
+    const char *wish = getenv("STOKER_CPU"); /* NOLINT(concurrency-mt-unsafe): only read */
 
     return wish != NULL && strcmp(wish, "scalar") == 0;
 }

@@ -245,7 +245,8 @@ stk_status stk__folder_list(const char *path,
         return failed(errno, path, "could not open the folder", err);
     while (st >= 0) {
         errno = 0;
-        entry = readdir(folder); /* one stream, one thread: no shared state */
+        /* One stream, one thread: no shared state. NOLINTNEXTLINE(concurrency-mt-unsafe) */
+        entry = readdir(folder);
         if (entry == NULL) {
             if (errno != 0)
                 st = failed(errno, path, "could not list the folder", err);
