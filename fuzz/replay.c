@@ -4,11 +4,9 @@
  * ordinary test.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "fuzz_target.h"
 
@@ -17,12 +15,33 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
+/* The whole file in a block of its own; NULL if it cannot be read. */
+static uint8_t *read_all(FILE *file, size_t *size_out)
+{
+    size_t size = 0, capacity = 1u << 16;
+    uint8_t *data = malloc(capacity);
+
+    while (data != NULL) {
+        uint8_t *larger;
+
+        size += fread(data + size, 1, capacity - size, file);
+        if (size < capacity)
+            break;
+        larger = realloc(data, capacity *= 2);
+        if (larger == NULL)
+            free(data);
+        data = larger;
+    }
+    *size_out = size;
+    return data;
+}
+
 /* false: the file cannot be read. */
 static bool replay_file(const char *folder, const char *name)
 {
     char path[4096];
-    uint8_t *data = NULL;
-    size_t size = 0, capacity = 0, got = 1;
+    uint8_t *data;
+    size_t size;
     FILE *file;
 
     if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
@@ -30,24 +49,11 @@ static bool replay_file(const char *folder, const char *name)
     file = fopen(path, "rb");
     if (file == NULL)
         return false;
-    while (got > 0) {
-        if (size == capacity) {
-            uint8_t *larger = realloc(data, capacity = capacity * 2 + 65536);
-
-            if (larger == NULL)
-                break;
-            data = larger;
-        }
-        got = fread(data + size, 1, capacity - size, file);
-        size += got;
-    }
-    if (got == 0 && fclose(file) == 0) {
+    data = read_all(file, &size);
+    if (fclose(file) == 0 && data != NULL)
         LLVMFuzzerTestOneInput(data, size);
-        free(data);
-        return true;
-    }
     free(data);
-    return false;
+    return data != NULL;
 }
 
 static int replay_folder(const char *folder)
@@ -56,7 +62,7 @@ static int replay_folder(const char *folder)
     int count = scandir(folder, &entries, is_visible, alphasort), failed = 0;
 
     if (count < 0) {
-        (void)fprintf(stderr, "%s: %s\n", folder, strerror(errno));
+        perror(folder);
         return 1;
     }
     for (int i = 0; i < count; i++) {

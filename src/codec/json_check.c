@@ -261,15 +261,15 @@ static bool in_object(const reader *r)
 
 static stk_status enter(reader *r, bool object)
 {
-    uint8_t bit = (uint8_t)(1u << (r->depth % 8));
+    uint32_t nth = r->depth % 8;
+    uint8_t *byte = &r->objects[r->depth / 8];
 
     if (r->depth == r->max_depth)
         return STK_FAIL_AT(r->err, STK_ELIMIT, r->at,
             "JSON nested deeper than %u (limit max_depth)", r->max_depth);
-    if (object)
-        r->objects[r->depth / 8] |= bit;
-    else
-        r->objects[r->depth / 8] &= (uint8_t)~bit;
+    if (nth == 0)
+        *byte = 0;
+    *byte = (uint8_t)((*byte & ((1u << nth) - 1)) | (unsigned)object << nth);
     r->depth++;
     next(r);
     skip_blanks(r);

@@ -96,6 +96,11 @@ static stk_status refuse_dtype(const cursor *c, size_t at, piece descr)
         descr.text, descr.size > QUOTE_BYTES ? "..." : "");
 }
 
+static bool is_order(char c)
+{
+    return c == '<' || c == '>' || c == '=' || c == '|';
+}
+
 /* "<f4": byte order, kind, bytes. Without an order it is this machine's. */
 static stk_dtype dtype_of(piece descr, bool *swapped_out)
 {
@@ -122,7 +127,7 @@ static stk_dtype dtype_of(piece descr, bool *swapped_out)
     bool big_machine = *(const uint8_t *)&one == 0;
     char order = '=';
 
-    if (descr.size > 0 && memchr("<>=|", descr.text[0], 4) != NULL) {
+    if (descr.size > 0 && is_order(descr.text[0])) {
         order = descr.text[0];
         descr = (piece){descr.text + 1, descr.size - 1};
     }
