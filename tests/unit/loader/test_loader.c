@@ -126,89 +126,6 @@ static void ranks_share_one_order(void **state)
     remove_tree(folder);
 }
 
-static void a_state_goes_on_with_the_next_sample(void **state)
-{
-    char *folder = make_temp_folder();
-    stk_dataset *dataset = numbered(folder, COUNT, PER_SHARD, NULL, 0);
-    stk_field_spec fields[2];
-    stk_loader_options options;
-    int64_t whole[ROOM], rest[ROOM];
-    (void)state;
-
-    numbered_fields(fields, &options);
-    options.shuffle = STK_SHUFFLE_FULL;
-    options.batch_size = 10;
-    options.threads = 2;
-    stk_loader *loader = open_numbered(dataset, &options);
-    rest_of_epoch(loader, rest, NULL, NULL); /* epoch 0 */
-    assert_int_equal(rest_of_epoch(loader, whole, NULL, NULL), COUNT);
-    for (size_t taken = 0; taken <= 11; taken++) {
-        stk_loader_state saved;
-        stk_loader *other;
-
-        assert_int_equal(stk_loader_set_epoch(loader, 1, NULL), STK_OK);
-        for (size_t i = 0; i < taken; i++) {
-            stk_batch *batch;
-            assert_int_equal(stk_loader_next(loader, &batch, NULL), STK_OK);
-            stk_batch_unref(batch);
-        }
-        stk_loader_get_state(loader, &saved);
-        options.threads = (int32_t)(taken % 3);
-        other = open_numbered(dataset, &options);
-        assert_int_equal(stk_loader_set_state(other, &saved, NULL), STK_OK);
-        size_t left = taken * 10 < COUNT ? COUNT - taken * 10 : 0;
-        assert_int_equal(rest_of_epoch(other, rest, NULL, NULL), left);
-        assert_memory_equal(rest, whole + (COUNT - left), left * sizeof rest[0]);
-        stk_loader_close(other);
-    }
-    stk_loader_close(loader);
-    stk_dataset_unref(dataset);
-    remove_tree(folder);
-}
-
-static void a_state_of_something_else_is_refused(void **state)
-{
-    char *folder = make_temp_folder(), *other_folder = make_temp_folder();
-    stk_dataset *dataset = numbered(folder, COUNT, PER_SHARD, NULL, 0);
-    stk_dataset *other_dataset = numbered(other_folder, COUNT + 1, PER_SHARD, NULL, 0);
-    stk_field_spec fields[2];
-    stk_loader_options options;
-    stk_loader_state saved, bent;
-    stk_error err = STK_ERROR_INIT;
-    (void)state;
-
-    numbered_fields(fields, &options);
-    options.batch_size = 8;
-    options.world_size = 2;
-    stk_loader *loader = open_numbered(dataset, &options);
-    stk_loader *other = open_numbered(other_dataset, &options);
-    stk_loader_get_state(loader, &saved);
-    assert_int_equal(stk_loader_set_state(other, &saved, &err), STK_ESTATE);
-    assert_non_null(strstr(err.text, "belongs to dataset"));
-    bent = saved;
-    bent.seed++;
-    assert_int_equal(stk_loader_set_state(loader, &bent, NULL), STK_ESTATE);
-    bent = saved;
-    bent.version++;
-    assert_int_equal(stk_loader_set_state(loader, &bent, NULL), STK_ESTATE);
-    bent = saved;
-    bent.position = 5;
-    assert_int_equal(stk_loader_set_state(loader, &bent, NULL), STK_ESTATE);
-    bent = saved;
-    bent.batch_size = 4; /* another global batch */
-    assert_int_equal(stk_loader_set_state(loader, &bent, NULL), STK_ESTATE);
-    bent.world_size = 4; /* the same again: elastic */
-    assert_int_equal(stk_loader_set_state(loader, &bent, NULL), STK_OK);
-    bent.skipped = 1;
-    assert_int_equal(stk_loader_set_state(loader, &bent, NULL), STK_ESTATE);
-    stk_loader_close(other);
-    stk_loader_close(loader);
-    stk_dataset_unref(other_dataset);
-    stk_dataset_unref(dataset);
-    remove_tree(other_folder);
-    remove_tree(folder);
-}
-
 static void a_kept_batch_is_never_overwritten(void **state)
 {
     char *folder = make_temp_folder();
@@ -328,45 +245,6 @@ static void a_forked_child_is_told_and_does_not_hang(void **state)
     remove_tree(folder);
 }
 
-static void options_out_of_range_are_named(void **state)
-{
-    char *folder = make_temp_folder();
-    stk_dataset *dataset = numbered(folder, 5, PER_SHARD, NULL, 0);
-    stk_field_spec fields[2];
-    stk_loader_options good, options;
-    stk_loader *loader = NULL;
-    stk_error err = STK_ERROR_INIT;
-    (void)state;
-
-    numbered_fields(fields, &good);
-#define REFUSED(change, word)                                                                \
-    options = good;                                                                          \
-    change;                                                                                  \
-    assert_int_equal(stk_loader_open_dataset(dataset, &options, &loader, &err), STK_EINVAL); \
-    assert_non_null(strstr(err.text, word));                                                 \
-    assert_null(loader)
-    REFUSED(options.batch_size = 0, "batch_size");
-    REFUSED(options.rank = 1, "rank");
-    REFUSED(options.world_size = 0, "world_size");
-    REFUSED(options.prefetch = 0, "prefetch");
-    REFUSED(options.threads = -2, "threads");
-    REFUSED(options.io_threads = 65, "io_threads");
-    REFUSED(options.memory_bytes = 1, "memory");
-    REFUSED(options.max_error_rate = 2, "max_error_rate");
-    REFUSED(options.shuffle = STK_SHUFFLE_WEIGHTED, "weights");
-    REFUSED(options.tail = STK_TAIL_DROP, "drop");
-    REFUSED((options.world_size = 6, options.batch_size = 1), "allow_empty");
-    REFUSED(options.struct_bytes = 3, "INIT");
-#undef REFUSED
-    options = good;
-    options.batch_size = 1u << 20;
-    options.memory_bytes = 16u << 20;
-    assert_int_equal(stk_loader_open_dataset(dataset, &options, &loader, &err), STK_ENOMEM);
-    assert_non_null(strstr(err.text, "memory"));
-    stk_dataset_unref(dataset);
-    remove_tree(folder);
-}
-
 static void a_timed_wait_answers_again_and_loses_nothing(void **state)
 {
     char *folder = make_temp_folder();
@@ -432,13 +310,10 @@ int main(void)
         cmocka_unit_test(every_sample_comes_once_and_in_one_order_for_any_threads),
         cmocka_unit_test(reads_that_wait_change_nothing),
         cmocka_unit_test(ranks_share_one_order),
-        cmocka_unit_test(a_state_goes_on_with_the_next_sample),
-        cmocka_unit_test(a_state_of_something_else_is_refused),
         cmocka_unit_test(a_kept_batch_is_never_overwritten),
         cmocka_unit_test(steady_state_allocates_nothing),
         cmocka_unit_test(at_computes_any_sample_again),
         cmocka_unit_test(a_forked_child_is_told_and_does_not_hang),
-        cmocka_unit_test(options_out_of_range_are_named),
         cmocka_unit_test(a_timed_wait_answers_again_and_loses_nothing),
         cmocka_unit_test(closing_and_restarting_at_any_moment_is_clean),
     };
