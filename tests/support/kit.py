@@ -141,3 +141,28 @@ def one_field(path, field, *values):
 def flat(lists):
     """The elements of lists, one after the other."""
     return [element for each in lists for element in each]
+
+
+def one_batch(path, **options):
+    """All samples of a small shard in one batch."""
+    import stoker
+
+    with stoker.Loader(path, batch_size=64, **options) as loader:
+        (batch,) = loader
+        return batch
+
+
+def error_of(path, **options):
+    """The error of a shard's first batch."""
+    import stoker
+
+    try:
+        one_batch(path, **options)
+    except stoker.Error as error:
+        return error
+    raise AssertionError("no error was raised")
+
+
+def pillow(data):
+    """What Pillow makes of a picture, as RGB."""
+    return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
