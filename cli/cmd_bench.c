@@ -292,10 +292,11 @@ static void json_report(const bench_run *r, const stk_dataset *dataset)
     json_count(&out, "batches", r->batches);
     json_real(&out, "first_batch_seconds", (double)stats->first_batch_ns * 1e-9);
     json_real(&out, "first_epoch_rate", rate(r->laps[0].samples, r->laps[0].ns));
-    if (later.ns > 0)
+    if (later.ns > 0) {
         json_real(&out, "later_epochs_rate", rate(later.samples, later.ns));
-    else
+    } else {
         json_text(&out, "later_epochs_rate", NULL);
+    }
     json_array(&out, "epochs", false);
     for (size_t i = 0; i < r->lap_count; i++) {
         json_object(&out, NULL, false);
@@ -337,12 +338,13 @@ static int run(const command *self, int argc, char **argv)
     r = memory_get(NULL, 1, sizeof *r);
     *r = (bench_run){.s = &s, .steps = s.steps};
     feed_init(&r->feed, &s.feed, dataset);
-    if (measure(r, dataset, &err) < 0)
+    if (measure(r, dataset, &err) < 0) {
         code = fail(&err, s.json);
-    else if (s.json)
+    } else if (s.json) {
         json_report(r, dataset);
-    else
+    } else {
         say_report(r, dataset);
+    }
     stk_loader_close(r->loader);
     stk_dataset_unref(dataset);
     free(r);

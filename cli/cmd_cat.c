@@ -25,10 +25,11 @@ static int no_field(const stk_dataset *dataset, const stk_sample *sample, const 
     size_t used = 0, length = sample->key.size;
     stk_sample_field field;
 
-    if (name != NULL)
+    if (name != NULL) {
         error_make(&err, STK_EFIELD, "", "the sample has no field %s; it has", name);
-    else
+    } else {
         error_make(&err, STK_EFIELD, "", "which field? The sample has");
+    }
     used = strlen(err.text);
     for (uint32_t nth = 0; nth < sample->field_count && used < sizeof err.text; nth++) {
         int more;
@@ -115,10 +116,11 @@ static int run(const command *self, int argc, char **argv)
     if (code != EXIT_DONE)
         return code;
     if (by_key &&
-        stk_dataset_find(dataset, (stk_view){w.words[1], strlen(w.words[1])}, &s.index, &err) < 0)
+        stk_dataset_find(dataset, (stk_view){w.words[1], strlen(w.words[1])}, &s.index, &err) < 0) {
         code = fail(&err, false);
-    else
+    } else {
         code = show(dataset, s.index, w.count > (by_key ? 2u : 1u) ? w.words[w.count - 1] : NULL);
+    }
     stk_dataset_unref(dataset);
     return code;
 }

@@ -140,6 +140,7 @@ static void cpu_features(char *line, size_t capacity)
     char text[4096];
     FILE *file = fopen("/proc/cpuinfo", "re");
     size_t used = 0;
+    char *end;
 
     line[0] = '\0';
     if (file == NULL)
@@ -147,7 +148,9 @@ static void cpu_features(char *line, size_t capacity)
     while (fgets(text, sizeof text, file) != NULL) {
         if (strncmp(text, "flags", 5) != 0 && strncmp(text, "Features", 8) != 0)
             continue;
-        text[strcspn(text, "\n")] = ' '; /* so that a blank follows the last one, too */
+        end = strchr(text, '\n');
+        if (end != NULL)
+            *end = ' '; /* so that a blank follows the last one, too */
         for (size_t i = 0; i < COUNT_OF(known); i++) {
             char word[32];
             int length;
@@ -201,10 +204,11 @@ static void cache_folder(char *path, size_t capacity)
     int length = 0;
 
     path[0] = '\0';
-    if (cache != NULL && cache[0] == '/')
+    if (cache != NULL && cache[0] == '/') {
         length = snprintf(path, capacity, "%s/stoker", cache);
-    else if (home != NULL && home[0] == '/')
+    } else if (home != NULL && home[0] == '/') {
         length = snprintf(path, capacity, "%s/.cache/stoker", home);
+    }
     if (length < 0 || (size_t)length >= capacity)
         path[0] = '\0';
 }

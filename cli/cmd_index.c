@@ -139,10 +139,11 @@ static int run(const command *self, int argc, char **argv)
                 json_refused(&out, w.words[i], &err);
             continue;
         }
-        if (s.json)
+        if (s.json) {
             json_dataset(&out, w.words[i], dataset);
-        else if (!s.quiet)
+        } else if (!s.quiet) {
             say_dataset(w.words[i], dataset);
+        }
         stk_dataset_unref(dataset);
     }
     if (s.json) {

@@ -119,10 +119,11 @@ static void say_long(listing *l, const stk_sample *sample)
         say("  ");
         say_column(field.field, l->field_width);
         say(" %12s %14s  ", count_text(field.size_bytes).text, count_text(field.offset).text);
-        if (labelled)
+        if (labelled) {
             say("%6lld  ", (long long)label);
-        else
+        } else {
             say("%6s  ", "-");
+        }
         say_text(stk_dataset_shard_name(l->dataset, sample->shard));
         say("\n");
     }
@@ -163,10 +164,11 @@ static void json_sample(listing *l, const stk_sample *sample)
     json_count(out, "index", sample->index);
     json_view(out, "key", sample->key);
     json_count(out, "shard", sample->shard);
-    if (l->s->detail && where_label(l->dataset, sample, &label))
+    if (l->s->detail && where_label(l->dataset, sample, &label)) {
         json_integer(out, "label", label);
-    else if (!l->s->detail && sample->label >= 0)
+    } else if (!l->s->detail && sample->label >= 0) {
         json_integer(out, "label", sample->label);
+    }
     json_array(out, "fields", false);
     for (uint32_t nth = 0; nth < sample->field_count; nth++) {
         if (stk_dataset_sample_field(l->dataset, sample->index, nth, &field, NULL) != STK_OK)
@@ -303,12 +305,13 @@ static int run(const command *self, int argc, char **argv)
         return code;
     l.count = stk_dataset_count(l.dataset);
     l.count = l.count < s.first ? l.count : s.first;
-    if (s.json)
+    if (s.json) {
         list_as_json(&l);
-    else if (s.fields)
+    } else if (s.fields) {
         list_fields(&l);
-    else
+    } else {
         list_samples(&l);
+    }
     stk_dataset_unref(l.dataset);
     return EXIT_DONE;
 }

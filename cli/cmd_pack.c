@@ -65,10 +65,10 @@ void pack_fini(pack_job *job)
         free(job->texts.blocks[i]);
     for (size_t i = 0; i < job->shard_count; i++)
         free(job->shards[i].path);
-    free(job->texts.blocks);
+    free((void *)job->texts.blocks);
     free(job->files);
     free(job->samples);
-    free(job->classes);
+    free((void *)job->classes);
     free(job->shards);
     free(job->out.folder);
     free(job->out.prefix);
@@ -83,9 +83,10 @@ static int check_settings(const pack_job *job, const words *w)
 
     if (w->count == 0)
         return usage_error(job->cmd, "which folder, list or table?");
-    if (s->output == NULL)
+    if (s->output == NULL) {
         return usage_error(
             job->cmd, "-o is missing: the names of the shards, as out/train-%%06d.tar");
+    }
     if ((s->shard_count > 0) + (s->shard_samples > 0) + (s->shard_size > 0) > 1)
         return usage_error(job->cmd, "give one of --shard-count, --shard-samples and --shard-size");
     if (s->go_on && s->force)
@@ -142,13 +143,15 @@ static void say_summary(const pack_job *job)
     say("\n");
     if (kept > 0)
         say("kept %s shard%s that stood there already\n", count_text(kept).text, plural(kept));
-    if (job->class_count > 0)
+    if (job->class_count > 0) {
         say("%s class%s, named in classes.txt beside the shards\n",
             count_text(job->class_count).text, job->class_count == 1 ? "" : "es");
-    if (job->left_out > 0)
+    }
+    if (job->left_out > 0) {
         say("left out %s file%s that are hidden, without extension, outside the classes or not of "
             "--ext\n",
             count_text(job->left_out).text, plural(job->left_out));
+    }
 }
 
 static void tell_skips(const pack_job *job)
@@ -214,9 +217,10 @@ static void tell_how_to_go_on(const pack_job *job, int code)
 {
     if (code == EXIT_STOPPED)
         tell("stoker pack: stopped\n");
-    if (job->samples_out > 0 && job->skip_count == 0)
+    if (job->samples_out > 0 && job->skip_count == 0) {
         tell("  Shards with %s of %s samples are complete; --continue goes on from there.\n",
             count_text(job->samples_out).text, count_text(job->sample_count).text);
+    }
 }
 
 static int pack(pack_job *job, const words *w)
@@ -235,12 +239,13 @@ static int pack(pack_job *job, const words *w)
         return code;
     stop_gently(); /* from here on there may be temporary files */
     code = pack_write(job);
-    if (code != EXIT_DONE)
+    if (code != EXIT_DONE) {
         tell_how_to_go_on(job, code);
-    else if (job->s.json)
+    } else if (job->s.json) {
         json_summary(job);
-    else if (!job->s.quiet)
+    } else if (!job->s.quiet) {
         say_summary(job);
+    }
     tell_skips(job);
     return code;
 }

@@ -92,20 +92,21 @@ static void say_tail(const feed_settings *s, const epoch_plan *p)
     static const char *const names[] = {"short", "drop", "wrap"};
 
     say("%-12s %s: ", "tail", names[s->tail]);
-    if (p->rest == 0)
+    if (p->rest == 0) {
         say("the last step is full\n");
-    else if (p->repeated > 0)
+    } else if (p->repeated > 0) {
         say("the last step has %s new samples and %s from the start of the order\n",
             count_text(p->rest).text, count_text(p->repeated).text);
-    else if (p->left_out > 0)
+    } else if (p->left_out > 0) {
         say("%s sample%s at the end of the order %s left out\n", count_text(p->left_out).text,
             plural(p->left_out), p->left_out == 1 ? "is" : "are");
-    else if (p->last_batch == p->least_batch)
+    } else if (p->last_batch == p->least_batch) {
         say("the last step has %s on each rank\n", count_text(p->last_batch).text);
-    else
+    } else {
         say("the last step has %s on %s rank%s, %s on %s\n", count_text(p->last_batch).text,
             count_text(p->larger).text, plural(p->larger), count_text(p->least_batch).text,
             count_text(s->world_size - p->larger).text);
+    }
     if (p->least_batch == 0)
         say("%-12s some ranks get an empty batch in it: the loader wants allow_empty\n", "");
 }
@@ -180,10 +181,11 @@ static int plan(const settings *s, stk_dataset *dataset)
     stk_loader_get_stats(loader, &stats);
     p = make_plan(&s->feed, stk_dataset_count(dataset), stk_loader_steps(loader));
     stk_loader_close(loader);
-    if (s->json)
+    if (s->json) {
         json_plan(&s->feed, &p, &stats);
-    else
+    } else {
         say_plan(&f, &s->feed, &p, &stats);
+    }
     return EXIT_DONE;
 }
 
@@ -197,9 +199,10 @@ static int run(const command *self, int argc, char **argv)
 
     if (!options_read(self, argc, argv, &s, &w))
         return EXIT_USAGE;
-    if (s.feed.rank >= s.feed.world_size)
+    if (s.feed.rank >= s.feed.world_size) {
         return usage_error(self, "--rank is %llu; it must be below --world-size, which is %llu",
             (unsigned long long)s.feed.rank, (unsigned long long)s.feed.world_size);
+    }
     code = where_open(self, &w, &opening, s.json, &dataset);
     if (code != EXIT_DONE)
         return code;

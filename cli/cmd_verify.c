@@ -178,10 +178,11 @@ static void check_stretch(
         st = stk_scan_next(scan, &sample, &fields, &data, &err);
         if (st == STK_END)
             break;
-        if (st == STK_OK)
+        if (st == STK_OK) {
             check_sample(job, scratch, &sample, fields, data, t);
-        else if (st != STK_ENOMEM)
+        } else if (st != STK_ENOMEM) {
             lose_sample(job, at, &err, t);
+        }
         if (st != STK_ENOMEM)
             st = STK_OK;
     }
@@ -334,12 +335,13 @@ static void say_report(const verify_job *job)
     say("%s %s sample%s, %s field%s, %s in %s shard%s: ", job->s->no_decode ? "read" : "checked",
         count_text(job->samples).text, plural(job->samples), count_text(job->fields).text,
         plural(job->fields), bytes_text(job->bytes).text, count_text(shards).text, plural(shards));
-    if (job->damage.total == 0)
+    if (job->damage.total == 0) {
         say("no damage\n");
-    else
+    } else {
         say("%s damaged place%s, %s damaged sample%s\n", count_text(job->damage.total).text,
             plural(job->damage.total), count_text(job->damaged_samples).text,
             plural(job->damaged_samples));
+    }
 }
 
 static void json_list(json *out, const char *name, const verify_list *list)
@@ -396,10 +398,11 @@ static int report(verify_job *job)
     }
     if (job->s->save != NULL && save_file(job->s->save, write_report, job, &err) < 0)
         return fail(&err, job->s->json);
-    if (job->s->json)
+    if (job->s->json) {
         write_report(stdout, job);
-    else
+    } else {
         say_report(job);
+    }
     return job->damage.total > 0 ? EXIT_DATA : EXIT_DONE;
 }
 

@@ -38,7 +38,7 @@ static stk_transform *add(feed *f, stk_transform_kind kind, const feed_settings 
 {
     stk_transform *t = &f->transforms[f->fields[0].transform_count++];
 
-    *t = (stk_transform)STK_TRANSFORM_INIT;
+    *t = (stk_transform)STK_TRANSFORM_INIT; /* NOLINT(*EnumCastOutOfRange): 0 until the next line */
     t->kind = kind;
     t->height = t->width = (uint32_t)s->size;
     return t;
@@ -98,17 +98,19 @@ static void choose_fields(feed *f, const feed_settings *s, const stk_dataset *da
 {
     const char *label = s->label_field != NULL ? s->label_field : "cls";
 
-    if (s->image_field == NULL)
+    if (s->image_field == NULL) {
         guess_image(dataset, f->image_names, sizeof f->image_names);
-    else if (snprintf(f->image_names, sizeof f->image_names, "%s", s->image_field) < 0)
+    } else if (snprintf(f->image_names, sizeof f->image_names, "%s", s->image_field) < 0) {
         f->image_names[0] = '\0';
+    }
     f->has_image = !is_none(f->image_names);
     if (f->has_image)
         choose_image(f, s);
-    if (s->label_field != NULL)
+    if (s->label_field != NULL) {
         f->has_label = !is_none(label);
-    else
+    } else {
         f->has_label = has_field(dataset, "cls") || stk_dataset_class_count(dataset) > 0;
+    }
     if (f->has_label)
         choose_label(f, label);
 }
@@ -140,17 +142,18 @@ void feed_describe(const feed *f, const feed_settings *s, char *line, size_t cap
     const stk_field_spec *image = &f->fields[0];
     int length;
 
-    if (!f->has_image)
+    if (!f->has_image) {
         length =
             snprintf(line, capacity, "%s", f->has_label ? "labels only" : "all fields as bytes");
-    else if (s->transforms == FEED_NONE)
+    } else if (s->transforms == FEED_NONE) {
         length =
             snprintf(line, capacity, "pictures as stored, %s, %s%s", stk_dtype_name(image->dtype),
                 image->layout == STK_NCHW ? "NCHW" : "NHWC", s->normalize ? ", normalized" : "");
-    else
+    } else {
         length = snprintf(line, capacity, "%s to %llu x %llu, %s, %s%s", transforms[s->transforms],
             (unsigned long long)s->size, (unsigned long long)s->size, stk_dtype_name(image->dtype),
             image->layout == STK_NCHW ? "NCHW" : "NHWC", s->normalize ? ", normalized" : "");
+    }
     if (length < 0)
         line[0] = '\0';
 }

@@ -56,29 +56,33 @@ static void tell_nearest(const char *name)
             nearest = commands[i];
         }
     }
-    if (nearest != NULL)
+    if (nearest != NULL) {
         tell("  Did you mean `stoker %s`?\n", nearest->name);
-    else
+    } else {
         tell("  `stoker help` lists the commands.\n");
+    }
 }
 
 int command_external(int argc, char **argv)
 {
     size_t size = strlen(argv[0]) + sizeof "stoker-";
-    char **args = memory_get(NULL, (size_t)argc + 1, sizeof *args);
+    char **args = (char **)memory_get(NULL, (size_t)argc + 1, sizeof *args);
     char *program = memory_get(NULL, size, 1);
     int os_errno;
 
     if (snprintf(program, size, "stoker-%s", argv[0]) < 0)
         return EXIT_MACHINE;
-    memcpy(args, argv, (size_t)argc * sizeof *args);
+    for (int i = 0; i < argc; i++)
+        args[i] = argv[i];
     args[0] = program;
     args[argc] = NULL;
     errno = ENOENT;
-    if (strchr(argv[0], '/') == NULL)
+    if (strchr(argv[0], '/') == NULL) {
+        /* to run what the user names is its purpose; NOLINTNEXTLINE(*GenericTaint) */
         execvp(program, args);
+    }
     os_errno = errno;
-    free(args);
+    free((void *)args);
     if (os_errno == ENOENT) {
         tell("stoker: no command '");
         tell_text(argv[0]);

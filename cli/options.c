@@ -140,18 +140,19 @@ bool choice_parse(const char *choices, const char *text, unsigned *nth_out)
 
 static bool refuse_value(const command *cmd, const option *opt, const char *value)
 {
-    if (opt->kind == OPTION_CHOICE)
+    if (opt->kind == OPTION_CHOICE) {
         usage_error(cmd, "--%s is '%s'; it must be one of %s", opt->name, value, opt->value);
-    else if (opt->kind == OPTION_SIZE)
+    } else if (opt->kind == OPTION_SIZE) {
         usage_error(cmd, "--%s is '%s'; it must be a size such as 500MB or 2GiB", opt->name, value);
-    else if (opt->kind == OPTION_REAL)
+    } else if (opt->kind == OPTION_REAL) {
         usage_error(cmd, "--%s is '%s'; it must be a number such as 0.5", opt->name, value);
-    else if (opt->most == UINT64_MAX)
+    } else if (opt->most == UINT64_MAX) {
         usage_error(cmd, "--%s is '%s'; it must be a number of %llu or more", opt->name, value,
             (unsigned long long)opt->least);
-    else
+    } else {
         usage_error(cmd, "--%s is '%s'; it must be a number from %llu to %llu", opt->name, value,
             (unsigned long long)opt->least, (unsigned long long)opt->most);
+    }
     return false;
 }
 
@@ -187,7 +188,7 @@ static bool store(const command *cmd, const option *opt, const char *value, void
         memcpy(target, &real, sizeof real);
         return true;
     case OPTION_TEXT:
-        memcpy(target, &value, sizeof value);
+        memcpy(target, (const void *)&value, sizeof value);
         return true;
     case OPTION_CHOICE:
         if (!choice_parse(opt->value, value, &nth))
@@ -229,10 +230,11 @@ static bool refuse_name(const command *cmd, const char *name)
             nearest = &cmd->options[i];
         }
     }
-    if (nearest != NULL)
+    if (nearest != NULL) {
         usage_error(cmd, "no option --%s; did you mean --%s?", name, nearest->name);
-    else
+    } else {
         usage_error(cmd, "no option --%s", name);
+    }
     return false;
 }
 

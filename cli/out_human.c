@@ -280,16 +280,17 @@ shown seconds_text(double seconds)
     shown out;
     int length;
 
-    if (seconds < 0.001)
+    if (seconds < 0.001) {
         length = snprintf(out.text, sizeof out.text, "%.0f us", seconds * 1e6);
-    else if (seconds < 1)
+    } else if (seconds < 1) {
         length =
             snprintf(out.text, sizeof out.text, "%.*f ms", seconds < 0.1 ? 1 : 0, seconds * 1e3);
-    else if (seconds < 100)
+    } else if (seconds < 100) {
         length = snprintf(out.text, sizeof out.text, "%.1f s", seconds);
-    else
+    } else {
         length = snprintf(out.text, sizeof out.text, "%.0f min %.0f s", floor(seconds / 60),
             floor(fmod(seconds, 60)));
+    }
     if (length < 0)
         out.text[0] = '\0';
     return out;

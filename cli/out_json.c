@@ -163,10 +163,11 @@ void json_integer(json *out, const char *name, int64_t number)
 void json_real(json *out, const char *name, double number)
 {
     put_name(out, name);
-    if (!isfinite(number))
+    if (!isfinite(number)) {
         put(out, "null");
-    else if (fprintf(out->file, "%.9g", number) < 0)
+    } else if (fprintf(out->file, "%.9g", number) < 0) {
         return;
+    }
 }
 
 void json_bool(json *out, const char *name, bool flag)

@@ -30,7 +30,8 @@ const char *pack_keep(pack_job *job, stk_view text)
     char *kept;
 
     if (t->count == 0 || text.size + 1 > t->size - t->used) {
-        t->blocks = memory_more(t->blocks, t->count, &t->capacity, sizeof *t->blocks);
+        t->blocks =
+            (char **)memory_more((void *)t->blocks, t->count, &t->capacity, sizeof *t->blocks);
         t->size = text.size + 1 > TEXT_BLOCK ? text.size + 1 : TEXT_BLOCK;
         t->used = 0;
         t->blocks[t->count++] = memory_get(NULL, t->size, 1);
@@ -38,23 +39,21 @@ const char *pack_keep(pack_job *job, stk_view text)
     kept = t->blocks[t->count - 1] + t->used;
     if (text.size > 0)
         memcpy(kept, text.data, text.size);
-    kept[text.size] = '\0';
+    kept[text.size] = '\0'; /* NOLINT(clang-analyzer-security.ArrayBound): room was made above */
     t->used += text.size + 1;
     return kept;
 }
 
 static const char *keep_joined(pack_job *job, const char *folder, const char *name)
 {
-    size_t folder_size = strlen(folder), name_size = strlen(name);
+    size_t folder_size = strlen(folder), capacity = folder_size + strlen(name) + 2;
     bool slash = folder_size > 0 && folder[folder_size - 1] != '/';
-    char *joined = memory_get(NULL, folder_size + name_size + 2, 1);
+    char *joined = memory_get(NULL, capacity, 1);
     const char *kept;
 
-    memcpy(joined, folder, folder_size);
-    if (slash)
-        joined[folder_size] = '/';
-    memcpy(joined + folder_size + slash, name, name_size + 1);
-    kept = pack_keep(job, (stk_view){joined, folder_size + slash + name_size});
+    if (snprintf(joined, capacity, "%s%s%s", folder, slash ? "/" : "", name) < 0)
+        joined[0] = '\0';
+    kept = pack_keep(job, (stk_view){joined, strlen(joined)});
     free(joined);
     return kept;
 }
@@ -178,7 +177,8 @@ static stk_status list_folder(const char *path, name_list *list, uint64_t *hidde
                        strcmp(entry->d_name, ".stoker-index") != 0;
             continue;
         }
-        list->names = memory_more(list->names, list->count, &list->capacity, sizeof(char *));
+        list->names =
+            (char **)memory_more((void *)list->names, list->count, &list->capacity, sizeof(char *));
         list->names[list->count] = memory_get(NULL, strlen(entry->d_name) + 1, 1);
         memcpy(list->names[list->count++], entry->d_name, strlen(entry->d_name) + 1);
     }
@@ -187,7 +187,7 @@ static stk_status list_folder(const char *path, name_list *list, uint64_t *hidde
     if (os_errno != 0)
         return error_os(err, os_errno, path, "folder could not be read");
     if (list->count > 0)
-        qsort(list->names, list->count, sizeof *list->names, by_bytes);
+        qsort((void *)list->names, list->count, sizeof *list->names, by_bytes);
     return STK_OK;
 }
 
@@ -195,7 +195,7 @@ static void list_free(name_list *list)
 {
     for (size_t i = 0; i < list->count; i++)
         free(list->names[i]);
-    free(list->names);
+    free((void *)list->names);
 }
 
 static stk_status walk_into(const walk *w, const char *path, const struct stat *st,
@@ -225,7 +225,7 @@ static stk_status walk_names(
     const walk *w, const walk_folder *folder, const name_list *list, stk_error *err)
 {
     bool classes = folder->above == NULL && w->job->s.labels != LABELS_NONE;
-    const char **folders = memory_get(NULL, list->count, sizeof *folders);
+    const char **folders = (const char **)memory_get(NULL, list->count, sizeof *folders);
     struct stat *stats = memory_get(NULL, list->count, sizeof *stats);
     stk_status st = STK_OK;
 
@@ -242,7 +242,7 @@ static stk_status walk_names(
         }
         st = walk_into(w, folders[i], &stats[i], folder, label, err);
     }
-    free(folders);
+    free((void *)folders);
     free(stats);
     return st;
 }
@@ -308,9 +308,10 @@ static int by_place(const void *a, const void *b)
     int order = compare_bytes(x->name, x_slash == NULL ? 0 : strcspn(x->name, "/"), y->name,
         y_slash == NULL ? 0 : strcspn(y->name, "/"));
 
-    if (order == 0)
+    if (order == 0) {
         order = compare_bytes(x->name, x_slash == NULL ? 0 : (size_t)(x_slash - x->name), y->name,
             y_slash == NULL ? 0 : (size_t)(y_slash - y->name));
+    }
     /* --split last changes the base of a name, and not that of its path */
     return order != 0 ? order : strcmp(strrchr(x->path, '/'), strrchr(y->path, '/'));
 }
@@ -333,31 +334,36 @@ static stk_status take_folder(
     return STK_OK;
 }
 
-stk_status pack_read_text(pack_job *job, const char *path, stk_view *text_out, stk_error *err)
+static stk_status read_stream(
+    pack_job *job, FILE *file, const char *path, stk_view *text_out, stk_error *err)
 {
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
     size_t size = 0, capacity = 1 << 16;
-    char *text;
-    bool failed;
+    char *text = memory_get(NULL, capacity, 1);
 
-    if (file == NULL)
-        return error_os(err, errno, path, "file could not be opened");
-    text = memory_get(NULL, capacity, 1);
-    for (;;) {
-        size_t got = fread(text + size, 1, capacity - size, file);
-
-        if (got == 0)
-            break;
-        size += got;
+    while (!feof(file) && !ferror(file)) {
         text = memory_more(text, size, &capacity, 1);
+        size += fread(text + size, 1, capacity - size, file);
     }
-    failed = ferror(file);
-    if (file != stdin && fclose(file) != 0)
-        failed = true;
     text_out->data = pack_keep(job, (stk_view){text, size});
     text_out->size = size;
     free(text);
-    return failed ? error_os(err, EIO, path, "file could not be read") : STK_OK;
+    return ferror(file) ? error_os(err, EIO, path, "file could not be read") : STK_OK;
+}
+
+stk_status pack_read_text(pack_job *job, const char *path, stk_view *text_out, stk_error *err)
+{
+    stk_status st;
+    FILE *file;
+
+    if (strcmp(path, "-") == 0)
+        return read_stream(job, stdin, "standard input", text_out, err);
+    file = fopen(path, "re");
+    if (file == NULL)
+        return error_os(err, errno, path, "file could not be opened");
+    st = read_stream(job, file, path, text_out, err);
+    if (fclose(file) != 0 && st >= 0)
+        st = error_os(err, errno, path, "file could not be read");
+    return st;
 }
 
 /* The name that a listed path gives its member: no leading "/", no "." and ".." parts. */
@@ -403,17 +409,16 @@ static const char *listed_path(pack_job *job, const char *list, const char *path
 static const char *keyed_name(pack_job *job, const char *name, const char *key)
 {
     stk_view old_key, field;
+    size_t capacity = strlen(name) + strlen(key) + 2;
     char *joined;
     const char *kept;
-    size_t key_size = strlen(key);
 
     if (!stk_name_split((stk_view){name, strlen(name)}, &old_key, &field))
         return name;
-    joined = memory_get(NULL, key_size + field.size + 2, 1);
-    memcpy(joined, key, key_size);
-    joined[key_size] = '.';
-    memcpy(joined + key_size + 1, field.data, field.size);
-    kept = pack_keep(job, (stk_view){joined, key_size + 1 + field.size});
+    joined = memory_get(NULL, capacity, 1);
+    if (snprintf(joined, capacity, "%s.%s", key, (const char *)field.data) < 0)
+        joined[0] = '\0'; /* the field ends where the name ends */
+    kept = pack_keep(job, (stk_view){joined, strlen(joined)});
     free(joined);
     return kept;
 }
@@ -431,15 +436,16 @@ stk_status pack_add_listed(pack_job *job, const char *list, const char *listed, 
         return pack_forgive(job, error_os(err, errno, path, "file could not be looked at"), err);
     if (!S_ISREG(st.st_mode))
         return pack_forgive(job, error_make(err, STK_ESOURCE, path, "it is no regular file"), err);
-    if (!pack_add(job, path, name, label, (uint64_t)st.st_size, source))
+    if (!pack_add(job, path, name, label, (uint64_t)st.st_size, source)) {
         return error_make(err, STK_EINVAL, path,
             "its name has no extension, or is hidden, so that it cannot be part of a sample");
+    }
     return STK_OK;
 }
 
 static stk_status take_list(pack_job *job, const char *path, uint32_t source, stk_error *err)
 {
-    stk_view text;
+    stk_view text = {"", 0};
     const char *line, *end;
     stk_status st = pack_read_text(job, path, &text, err);
 
@@ -453,9 +459,10 @@ static stk_status take_list(pack_job *job, const char *path, uint32_t source, st
         size_t size = strcspn(line, "\n");
         size_t bare = size > 0 && line[size - 1] == '\r' ? size - 1 : size;
 
-        if (bare > 0)
+        if (bare > 0) {
             st = pack_add_listed(job, strcmp(path, "-") == 0 ? "" : path,
                 pack_keep(job, (stk_view){line, bare}), NULL, NULL, source, err);
+        }
         line += size;
     }
     return st;

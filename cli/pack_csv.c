@@ -116,7 +116,8 @@ static stk_status read_row(csv *c, stk_error *err)
         st = read_cell(c, &cell, err);
         if (st < 0)
             return st;
-        c->cells = memory_more(c->cells, c->count, &c->capacity, sizeof *c->cells);
+        c->cells =
+            (const char **)memory_more((void *)c->cells, c->count, &c->capacity, sizeof *c->cells);
         c->cells[c->count++] = cell.data;
         if (c->count > MOST_COLUMNS)
             return refuse(c, c->row_at, err, "more columns than any table has");
@@ -140,9 +141,10 @@ static stk_status read_head(csv *c, stk_error *err)
                          : strcmp(c->cells[i], "key") == 0   ? &c->key_column
                                                              : NULL;
 
-        if (column != NULL && *column != SIZE_MAX)
+        if (column != NULL && *column != SIZE_MAX) {
             return error_make(
                 err, STK_ECORRUPT, c->path, "line 1: column %s stands there twice", c->cells[i]);
+        }
         if (column != NULL) {
             *column = i;
         } else if (!c->job->s.quiet) {
@@ -153,9 +155,10 @@ static stk_status read_head(csv *c, stk_error *err)
             tell(" is left out; path, label and key are taken\n");
         }
     }
-    if (c->path_column == SIZE_MAX)
+    if (c->path_column == SIZE_MAX) {
         return error_make(err, STK_ECORRUPT, c->path,
             "line 1: no column is named path; the first row names the columns");
+    }
     return STK_OK;
 }
 
@@ -195,9 +198,10 @@ static stk_status take_row(csv *c, uint32_t source, stk_error *err)
     key = c->key_column == SIZE_MAX ? NULL : c->cells[c->key_column];
     if (key != NULL &&
         (key[0] == '\0' || key[0] == '/' || key[strlen(key) - 1] == '/' ||
-            strchr(strrchr(key, '/') == NULL ? key : strrchr(key, '/'), '.') != NULL))
+            strchr(strrchr(key, '/') == NULL ? key : strrchr(key, '/'), '.') != NULL)) {
         return refuse(c, c->row_at, err,
             "the key is empty, begins or ends with a slash, or has a dot in its last part");
+    }
     if (c->job->s.labels == LABELS_NONE)
         label = NULL;
     return at_row(c,
@@ -232,6 +236,6 @@ stk_status pack_csv(pack_job *job, const char *path, uint32_t source, stk_error 
         st = take_row(&c, source, err);
         c.line = next_line;
     }
-    free(c.cells);
+    free((void *)c.cells);
     return st == STK_END ? STK_OK : st;
 }

@@ -86,17 +86,19 @@ static stk_status compare(const comparison *c, uint64_t *left_out_out)
         const pack_sample *planned = &c->job->samples[c->shard->first + i];
 
         if (at < count && stk_dataset_sample(c->dataset, at, &sample, NULL) == STK_OK &&
-            same_sample(c, planned, &sample))
+            same_sample(c, planned, &sample)) {
             at++;
-        else if (skips)
+        } else if (skips) {
             left_out++;
-        else
+        } else {
             return differs(c, planned);
+        }
     }
-    if (at < count)
+    if (at < count) {
         return error_make(c->err, STK_EEXIST, c->shard->path,
             "the shard has %llu samples more than this pack puts there; --force makes all anew",
             (unsigned long long)(count - at));
+    }
     *left_out_out = left_out;
     return STK_OK;
 }

@@ -80,9 +80,10 @@ static int check_sample(const pack_job *job, size_t first, size_t end)
         if (files[i].source != files[first].source)
             return tell_both(job, "two sources have a sample", &files[first], &files[i]);
         for (size_t k = first; k < i; k++) {
-            if (strcasecmp(field_of(&files[k]), field_of(&files[i])) == 0)
+            if (strcasecmp(field_of(&files[k]), field_of(&files[i])) == 0) {
                 return tell_both(
                     job, "two files are the same field of sample", &files[k], &files[i]);
+            }
         }
         if (files[i].label != NULL && files[first].label != NULL &&
             strcmp(files[i].label, files[first].label) != 0)
@@ -188,8 +189,8 @@ static int by_text(const void *a, const void *b)
 
 void pack_add_class(pack_job *job, const char *name)
 {
-    job->classes =
-        memory_more(job->classes, job->class_count, &job->class_capacity, sizeof *job->classes);
+    job->classes = (const char **)memory_more(
+        (void *)job->classes, job->class_count, &job->class_capacity, sizeof *job->classes);
     job->classes[job->class_count++] = name;
 }
 
@@ -228,7 +229,7 @@ static void gather_classes(pack_job *job)
             pack_add_class(job, file->label);
     }
     if (job->class_count > 0)
-        qsort(job->classes, job->class_count, sizeof *job->classes, by_text);
+        qsort((void *)job->classes, job->class_count, sizeof *job->classes, by_text);
     for (size_t i = 0; i < job->class_count; i++) {
         if (kept == 0 || strcmp(job->classes[kept - 1], job->classes[i]) != 0)
             job->classes[kept++] = job->classes[i];
@@ -252,10 +253,11 @@ static int number_names(pack_job *job)
     named_class *table;
     int code = EXIT_DONE;
 
-    if (job->s.classes != NULL)
+    if (job->s.classes != NULL) {
         code = read_classes(job); /* instead of the folders' own */
-    else
+    } else {
         gather_classes(job);
+    }
     table = memory_get(NULL, job->class_count, sizeof *table);
     for (size_t i = 0; i < job->class_count; i++)
         table[i] = (named_class){job->classes[i], (int64_t)i};
@@ -312,9 +314,10 @@ static bool labels_are_numbers(const pack_job *job)
         const pack_file *file = label_of(job, &job->samples[i]);
         int64_t number;
 
-        if (file != NULL)
+        if (file != NULL) {
             return stk_text_integer((stk_view){file->label, strlen(file->label)}, &number, NULL) ==
                    STK_OK;
+        }
     }
     return false;
 }

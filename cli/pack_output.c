@@ -98,12 +98,13 @@ static stk_status list_folder(const pack_job *job, found *f, stk_error *err)
         if (entry == NULL)
             break;
         if (is_leftover(&job->out, entry->d_name)) {
-            f->leftovers =
-                memory_more(f->leftovers, f->leftover_count, &f->leftover_capacity, sizeof(char *));
+            f->leftovers = (char **)memory_more(
+                (void *)f->leftovers, f->leftover_count, &f->leftover_capacity, sizeof(char *));
             f->leftovers[f->leftover_count++] = copy_name(entry->d_name);
         } else if (starts_as_shard(&job->out, entry->d_name, &size) &&
                    entry->d_name[size] == '\0') {
-            f->shards = memory_more(f->shards, f->shard_count, &f->shard_capacity, sizeof(char *));
+            f->shards = (char **)memory_more(
+                (void *)f->shards, f->shard_count, &f->shard_capacity, sizeof(char *));
             f->shards[f->shard_count++] = copy_name(entry->d_name);
         }
     }
@@ -120,8 +121,8 @@ static void found_free(found *f)
         free(f->shards[i]);
     for (size_t i = 0; i < f->leftover_count; i++)
         free(f->leftovers[i]);
-    free(f->shards);
-    free(f->leftovers);
+    free((void *)f->shards);
+    free((void *)f->leftovers);
 }
 
 static char *in_folder(const pack_job *job, const char *name, const char *end)
@@ -163,25 +164,26 @@ static int by_path(const void *a, const void *b)
 /* Sort the names found, and the paths of the plan with them: how many are beyond the plan? */
 static size_t move_beyond_plan_first(const pack_job *job, found *f)
 {
-    char **planned = memory_get(NULL, job->shard_count, sizeof *planned);
+    char **planned = (char **)memory_get(NULL, job->shard_count, sizeof *planned);
     size_t beyond = 0;
 
     for (size_t i = 0; i < job->shard_count; i++) {
         char *slash = strrchr(job->shards[i].path, '/');
         planned[i] = slash == NULL ? job->shards[i].path : slash + 1;
     }
-    qsort(planned, job->shard_count, sizeof *planned, by_name);
+    qsort((void *)planned, job->shard_count, sizeof *planned, by_name);
     if (f->shard_count > 0)
-        qsort(f->shards, f->shard_count, sizeof *f->shards, by_name);
+        qsort((void *)f->shards, f->shard_count, sizeof *f->shards, by_name);
     for (size_t i = 0; i < f->shard_count; i++) {
         char *name = f->shards[i];
 
-        if (bsearch(name, planned, job->shard_count, sizeof *planned, by_path) == NULL) {
-            memmove(f->shards + beyond + 1, f->shards + beyond, (i - beyond) * sizeof *f->shards);
+        if (bsearch(name, (void *)planned, job->shard_count, sizeof *planned, by_path) == NULL) {
+            memmove((void *)(f->shards + beyond + 1), (void *)(f->shards + beyond),
+                (i - beyond) * sizeof *f->shards);
             f->shards[beyond++] = name;
         }
     }
-    free(planned);
+    free((void *)planned);
     return beyond;
 }
 
@@ -263,14 +265,16 @@ static stk_status check_classes(const pack_job *job, stk_error *err)
     struct stat seen;
 
     for (size_t i = 0; i < job->class_count && st >= 0; i++) {
-        if (strchr(job->classes[i], '\n') != NULL)
+        if (strchr(job->classes[i], '\n') != NULL) {
             st = error_make(err, STK_EINVAL, job->classes[i],
                 "the name of a class has a line break, and classes.txt has one name a line");
+        }
     }
-    if (st >= 0 && !job->s.force && lstat(path, &seen) == 0 && !same_classes(job, path))
+    if (st >= 0 && !job->s.force && lstat(path, &seen) == 0 && !same_classes(job, path)) {
         st = error_make(err, STK_EEXIST, path,
             "it has other classes than this pack; --classes takes the numbers from a file, "
             "--force replaces it");
+    }
     free(path);
     return st;
 }

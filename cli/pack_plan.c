@@ -25,12 +25,13 @@ int pack_output_parse(pack_job *job)
     if (length < 5 || strcmp(name + length - 4, ".tar") != 0)
         return usage_error(job->cmd, "--output is '%s'; its name must end in .tar", path);
     o->folder = memory_get(NULL, strlen(path) + 2, 1);
-    if (slash == NULL)
+    if (slash == NULL) {
         memcpy(o->folder, ".", 2);
-    else if (slash == path)
+    } else if (slash == path) {
         memcpy(o->folder, "/", 2);
-    else
+    } else {
         memcpy(o->folder, path, (size_t)(slash - path));
+    }
     if (slash != NULL && slash != path)
         o->folder[slash - path] = '\0';
     o->prefix = memory_get(NULL, length + 1, 1);
@@ -49,9 +50,10 @@ int pack_output_parse(pack_job *job)
         o->zeros = *p == '0';
         while (*p >= '0' && *p <= '9' && o->width < 100)
             o->width = o->width * 10 + (unsigned)(*p++ - '0');
-        if (*p != 'd' || o->width > WIDEST_NUMBER)
+        if (*p != 'd' || o->width > WIDEST_NUMBER) {
             return usage_error(
                 job->cmd, "--output is '%s'; the number of a shard is written %%06d", path);
+        }
         o->numbered = true;
         part[used] = '\0';
         part = o->suffix;
@@ -161,13 +163,14 @@ static void add_shard(pack_job *job, size_t *capacity, size_t first, size_t end,
 static bool full(const pack_job *job, size_t first, size_t next, uint64_t used, uint64_t bytes)
 {
     const pack_settings *s = &job->s;
-    uint64_t size = s->shard_size > 0 ? s->shard_size : 500 * 1000 * 1000;
+    uint64_t size = s->shard_size > 0 ? s->shard_size : 500ull * 1000 * 1000;
 
     if (next == first)
-        return false;       /* a sample that is larger than a shard has one of its own */
-    if (s->shard_count > 0) /* shard k ends at (k + 1) n / count */
+        return false;         /* a sample that is larger than a shard has one of its own */
+    if (s->shard_count > 0) { /* shard k ends at (k + 1) n / count */
         return (uint64_t)next ==
                (job->shard_count + 1) * (uint64_t)job->sample_count / s->shard_count;
+    }
     if (s->shard_samples > 0)
         return next - first >= s->shard_samples;
     return used + bytes + TAR_END > size;
@@ -193,15 +196,17 @@ static void make_shards(pack_job *job)
 
 int pack_plan(pack_job *job)
 {
-    if (job->s.shard_count > job->sample_count)
+    if (job->s.shard_count > job->sample_count) {
         return usage_error(job->cmd, "--shard-count is %llu, but there are only %zu samples",
             (unsigned long long)job->s.shard_count, job->sample_count);
+    }
     if (job->s.shuffle)
         shuffle(job);
     make_shards(job);
-    if (job->shard_count > 1 && !job->out.numbered)
+    if (job->shard_count > 1 && !job->out.numbered) {
         return usage_error(job->cmd, "%zu shards need a number in --output: %s%%06d.tar",
             job->shard_count, job->out.prefix);
+    }
     for (size_t i = 0; i < job->shard_count; i++)
         job->shards[i].path = pack_output_path(job, i);
     return EXIT_DONE;

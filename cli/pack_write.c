@@ -37,17 +37,19 @@ static stk_status room_for(pack_bytes *bytes, uint64_t more, const char *path, s
     size_t need;
     char *grown;
 
-    if (more > SIZE_MAX / 2 - bytes->size)
+    if (more > SIZE_MAX / 2 - bytes->size) {
         return error_make(
             err, STK_ENOMEM, path, "no memory for a file of %s", bytes_text(more).text);
+    }
     need = bytes->size + (size_t)more + 1;
     if (need <= bytes->capacity)
         return STK_OK;
     need += need / 2;
     grown = realloc(bytes->data, need);
-    if (grown == NULL)
+    if (grown == NULL) {
         return error_make(
             err, STK_ENOMEM, path, "no memory for a file of %s", bytes_text(more).text);
+    }
     bytes->data = grown;
     bytes->capacity = need;
     return STK_OK;

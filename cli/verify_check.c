@@ -85,9 +85,10 @@ static stk_status room_for(verify_scratch *scratch, uint64_t need, stk_error *er
         return STK_OK;
     verify_scratch_fini(scratch);
     scratch->pixels = need < SIZE_MAX ? malloc((size_t)need) : NULL;
-    if (scratch->pixels == NULL)
+    if (scratch->pixels == NULL) {
         return error_make(
             err, STK_ENOMEM, "", "no memory for a picture of %s", bytes_text(need).text);
+    }
     scratch->capacity = (size_t)need;
     return STK_OK;
 }
