@@ -38,23 +38,44 @@ static bool shown_plainly(uint32_t c)
            !(c >= 0x2028 && c <= 0x202e) && !(c >= 0x2066 && c <= 0x2069);
 }
 
+/* The length of what can be shown as it is at the start of text. */
+static size_t plain_run(stk_view text)
+{
+    const uint8_t *p = text.data;
+    size_t at = 0;
+
+    while (at < text.size) {
+        uint32_t c;
+        size_t length = utf8_step(p + at, text.size - at, &c);
+
+        if (length == 0 || !shown_plainly(c))
+            break;
+        at += length;
+    }
+    return at;
+}
+
+/* A failure is seen by out_finish(). */
 static void put_escaped(FILE *file, stk_view text)
 {
     const uint8_t *p = text.data;
-    size_t left = text.size;
+    size_t at = 0;
 
-    while (left > 0) {
+    while (at < text.size && !ferror(file)) {
+        size_t run = plain_run((stk_view){p + at, text.size - at});
         uint32_t c;
-        size_t length = utf8_step(p, left, &c);
-        bool plain = length > 0 && shown_plainly(c);
+        size_t length;
 
-        length = length > 0 ? length : 1;
-        for (size_t i = 0; i < length; i++) {
-            if (fprintf(file, plain ? "%c" : "\\x%02x", p[i]) < 0)
-                return; /* out_finish() tells */
+        if (run > 0 && fwrite(p + at, 1, run, file) != run)
+            return;
+        at += run;
+        if (at == text.size)
+            return;
+        length = utf8_step(p + at, text.size - at, &c);
+        for (size_t end = at + (length > 0 ? length : 1); at < end; at++) {
+            if (fprintf(file, "\\x%02x", p[at]) < 0)
+                return;
         }
-        p += length;
-        left -= length;
     }
 }
 

@@ -16,28 +16,42 @@ static void put(json *out, const char *text)
         return;
 }
 
+/* The length of what needs no escape at the start of text. */
+static size_t plain_run(const uint8_t *p, size_t size)
+{
+    size_t at = 0;
+
+    while (at < size) {
+        uint32_t c;
+        size_t length = utf8_step(p + at, size - at, &c);
+
+        if (length == 0 || c < 0x20 || c == '"' || c == '\\' || c == 0x7f)
+            break;
+        at += length;
+    }
+    return at;
+}
+
 static void put_string(json *out, stk_view text, bool *clean_out)
 {
     const uint8_t *p = text.data;
-    size_t left = text.size;
 
     put(out, "\"");
-    while (left > 0) {
-        uint32_t c;
-        size_t length = utf8_step(p, left, &c);
+    for (size_t at = 0; at < text.size && !ferror(out->file);) {
+        size_t run = plain_run(p + at, text.size - at);
 
-        if (length == 0) {
+        if (run > 0 && fwrite(p + at, 1, run, out->file) != run)
+            return;
+        at += run;
+        if (at == text.size)
+            break;
+        if (p[at] >= 0x80) { /* the start of no character */
             *clean_out = false;
-            length = 1;
             put(out, "\xef\xbf\xbd"); /* U+FFFD */
-        } else if (c < 0x20 || c == '"' || c == '\\' || c == 0x7f) {
-            if (fprintf(out->file, "\\u%04x", (unsigned)c) < 0)
-                return;
-        } else if (fwrite(p, 1, length, out->file) != length) {
+        } else if (fprintf(out->file, "\\u%04x", p[at]) < 0) {
             return;
         }
-        p += length;
-        left -= length;
+        at++;
     }
     put(out, "\"");
 }

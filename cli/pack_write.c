@@ -241,7 +241,7 @@ static stk_status write_shard(pack_worker *w, pack_shard *shard, stk_error *err)
     return st;
 }
 
-/* The failure of the lowest shard is the one that is told, however the threads ran. */
+/* Of several failures that of the lowest shard is told. */
 static void record_failure(pack_job *job, size_t shard, const stk_error *err)
 {
     pthread_mutex_lock(&job->mutex);

@@ -178,10 +178,10 @@ def limit_files(size):
 
 def test_a_file_that_may_not_grow_is_one_error(stoker, large):
     done = stoker(
-        "pack", large, "-o", "o/%02d.tar", *SHARDS, code=3, preexec_fn=limit_files(1 << 20)
+        "pack", large, "-o", "o/%02d.tar", *SHARDS, "-t", 1, code=3, preexec_fn=limit_files(1 << 20)
     )
     assert "file too large" in done.stderr.lower()
-    assert "(00.tar" in done.stderr or "o/00.tar" in done.stderr
+    assert "00.tar" in done.stderr
     assert list((stoker.folder / "o").iterdir()) == []
 
 
