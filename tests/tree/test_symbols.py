@@ -4,7 +4,7 @@ import re
 import subprocess
 
 import pytest
-from tree import BUILD, ROOT, build_targets
+from tree import BUILD, ROOT, built
 
 if not (BUILD / "build.ninja").exists():
     pytest.skip(f"{BUILD} is not built", allow_module_level=True)
@@ -32,7 +32,7 @@ def declared():
 def shared(tmp_path_factory):
     """The engine as a shared library, with nothing left out."""
     path = tmp_path_factory.mktemp("shared") / "libstoker.so"
-    library = build_targets()["stoker"]
+    library = built("libstoker.a")
     subprocess.check_call(
         ["gcc", "-shared", "-o", path, "-Wl,--unresolved-symbols=ignore-all"]
         + ["-Wl,--whole-archive", library, "-Wl,--no-whole-archive"]
@@ -46,13 +46,14 @@ def test_every_declared_function_is_there_and_nothing_else(shared):
 
 
 def test_the_static_library_takes_no_other_names():
-    names = symbols(build_targets()["stoker"], "-g")
+    names = symbols(built("libstoker.a"), "-g")
     assert [name for name in names if not name.startswith("stk_")] == []
 
 
 def test_the_extension_exports_its_entry_alone():
-    found = [path for name, path in build_targets().items() if name.startswith("_core")]
-    if not (ROOT / "python" / "ext").is_dir():
-        pytest.skip("there is no extension yet")
-    assert len(found) == 1
-    assert symbols(found[0], "-D") == {"PyInit__core"}
+    assert symbols(built("_core*.so"), "-D") == {"PyInit__core"}
+
+
+def test_the_command_exports_nothing():
+    names = symbols(built("cli/stoker"), "-D")
+    assert [name for name in names if name.startswith("stk_")] == []

@@ -27,7 +27,9 @@ def compile_only(compiler, source, *options):
     return done.stderr if done.returncode or done.stderr else ""
 
 
-def build_targets():
-    """What Meson built: name -> path of its first file."""
+def built(pattern):
+    """The one file that Meson built whose name fits a pattern."""
     text = subprocess.check_output(["meson", "introspect", "--targets", BUILD], text=True)
-    return {target["name"]: Path(target["filename"][0]) for target in json.loads(text)}
+    files = [Path(name) for target in json.loads(text) for name in target["filename"]]
+    (found,) = [path for path in files if path.match(pattern)]
+    return found
