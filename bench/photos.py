@@ -31,7 +31,7 @@ KNOWN = """
     sunset_by_Aitzol_Berasategi
     BytheWater ColdRipple ColorfulCups DarkestHour EveningGlow FallenLeaf Grey Kite OneStandsOut
     Path summer_1am
-    """.split()  # noqa: SIM905
+    """.split()
 
 
 class NoPhotographs(Exception):

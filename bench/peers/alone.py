@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 from bench.peers import data, machine
 
 STARTS = 20
-TICK_S = 20e-6  # a gap of a spinning thread longer than this is time without the GIL
 
 
 def _loader(shards: str, threads: int, batch_size: int):
@@ -64,90 +64,66 @@ def first_batch(shards: str, threads: int, batch_size: int) -> dict:
     }
 
 
-class Spinner(threading.Thread):
-    """Counts time in which it wanted to run Python and could not: GIL or core were elsewhere.
-
-    It does nothing but look at the clock; a gap between two looks longer than TICK_S counts.
-    """
+class Shim:
+    """Time with the GIL held, by bench/pipeline/gil_shim.c; `counts` is False where it cannot."""
 
     def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.lost_s = 0.0
-        self.stop = False
+        self.library = ctypes.PyDLL(None)  # PyDLL: its calls keep the GIL
+        self.counts = hasattr(self.library, "gil_shim_attached_ns")
+        if self.counts:
+            for name in ("gil_shim_attached_ns", "gil_shim_saves"):
+                getattr(self.library, name).restype = ctypes.c_uint64
 
-    def run(self) -> None:
-        clock, last = time.perf_counter, time.perf_counter()
-        while not self.stop:
-            now = clock()
-            if now - last > TICK_S:
-                self.lost_s += now - last
-            last = now
+    def attached_ns(self) -> int:
+        return self.library.gil_shim_attached_ns() if self.counts else 0
 
-
-def _lost_while(work) -> tuple[float, float]:
-    """(seconds that a spinning Python thread lost, seconds) while `work` runs in this thread."""
-    spinner = Spinner()
-    spinner.start()
-    time.sleep(0.05)
-    lost, begun = spinner.lost_s, time.perf_counter()
-    work()
-    seconds, lost = time.perf_counter() - begun, spinner.lost_s - lost
-    spinner.stop = True
-    spinner.join()
-    return lost, seconds
+    def saves(self) -> int:
+        return self.library.gil_shim_saves() if self.counts else 0
 
 
-def gil(shards: str, batch_size: int) -> dict:
-    """Time that the consumer holds the GIL, a batch: two bounds from above.
+def gil(shards: str, threads: int, batch_size: int) -> dict:
+    """Time that the consumer holds the GIL inside next(), a batch; medians over an epoch.
 
-    1. CPU time of the consumer's thread inside next(): all decoding is in other threads, so what
-       this thread runs is the call itself, and it holds the GIL for less than that.
-    2. What a second Python thread, spinning, loses while this one iterates, less what it loses
-       while this one waits on an event at the same rhythm. It counts blocking with the GIL held,
-       too, and whatever the scheduler takes. One loader thread, so that spinner and loader have a
-       core each.
+    `held_us` is measured where the GIL is given back and taken again. `next_cpu_us` is the CPU time
+    of the thread inside next(): a bound from above that needs no shim, but it counts what the
+    engine does in the caller's thread without the GIL, too. `views_us` is making the arrays that
+    the consumer asks for, with the GIL.
     """
-    cpu, views, batches = 0.0, 0.0, 0
-    with _loader(shards, 2, batch_size) as loader:
-        for epoch in range(2):
+    shim = Shim()
+    held, cpu, views = [], [], []
+    with _loader(shards, threads, batch_size) as loader:
+        for epoch in range(3):
             source = iter(loader)
             while True:
-                begun = time.thread_time()
+                held_before, cpu_before = shim.attached_ns(), time.thread_time_ns()
                 batch = next(source, None)
-                between = time.thread_time()
+                cpu_after, held_after = time.thread_time_ns(), shim.attached_ns()
                 if batch is None:
                     break
                 _image, _label = batch.image, batch.label
-                if epoch:
-                    cpu += between - begun
-                    views += time.thread_time() - between
-                    batches += 1
+                views_after = shim.attached_ns() if shim.counts else time.thread_time_ns()
+                if epoch > 0:
+                    held.append((held_after - held_before) / 1e3)
+                    cpu.append((cpu_after - cpu_before) / 1e3)
+                    began = held_after if shim.counts else cpu_after
+                    views.append((views_after - began) / 1e3)
                 del batch, _image, _label
-    sys.setswitchinterval(1e-4)
-    with _loader(shards, 1, batch_size) as loader:
-        steps = len(loader)
-
-        def iterate() -> None:
-            for batch in loader:
-                _image, _label = batch.image, batch.label
-
-        iterate()
-        lost, seconds = _lost_while(iterate)
-
-    def wait() -> None:
-        event = threading.Event()
-        for _ in range(steps):
-            event.wait(seconds / steps)
-
-    idle, _ = _lost_while(wait)
-    return {
-        "next_cpu_us": cpu / batches * 1e6,
-        "views_cpu_us": views / batches * 1e6,
-        "spinner_lost_us": lost / steps * 1e6,
-        "spinner_lost_waiting_us": idle / steps * 1e6,
-        "spinner_difference_us": (lost - idle) / steps * 1e6,
-        "batches": batches,
+    result = {
+        "next_cpu_us": statistics.median(cpu),
+        "views_us": statistics.median(views),
+        "batches": len(cpu),
     }
+    if shim.saves() > len(cpu):
+        result |= {"held_us": statistics.median(held), "held_us_max": max(held)}
+    return result
+
+
+def _environment(args) -> dict[str, str]:
+    """With the shim in front of Python, for `gil`."""
+    shim = Path(args.build, "bench", "libgil_shim.so").resolve()
+    if args.run != "gil" or not shim.is_file():
+        return dict(os.environ)
+    return {**os.environ, "LD_PRELOAD": str(shim)}
 
 
 def main(args, say) -> int:
@@ -159,7 +135,7 @@ def main(args, say) -> int:
     for number in range(args.rounds):
         call = [sys.executable, "-m", "bench.peers.alone", args.run, shards]
         call += [str(args.workers), str(args.batch_size)]
-        done = subprocess.run(call, capture_output=True, text=True)
+        done = subprocess.run(call, capture_output=True, text=True, env=_environment(args))
         if done.returncode != 0:
             say(done.stderr.strip()[-2000:])
             return 1
@@ -185,4 +161,4 @@ if __name__ == "__main__":
     if _run == "first":
         print(json.dumps(first_batch(_shards, int(_threads), int(_batch))))
     else:
-        print(json.dumps(gil(_shards, int(_batch))))
+        print(json.dumps(gil(_shards, int(_threads), int(_batch))))

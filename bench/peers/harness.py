@@ -108,7 +108,8 @@ def _end_group(process: subprocess.Popen) -> None:
 def run(entry: Entry, job: Job, python: str) -> dict:
     """One run of one candidate. A failure is a result with `failed`."""
     command = [python, "-m", "bench.peers.run_one", entry.name, json.dumps(asdict(job))]
-    environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": str(ROOT)}
+    places = [str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, places))}
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
