@@ -19,6 +19,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -105,6 +106,10 @@ def _make(job: Job) -> tuple[int, int]:
     return count, total
 
 
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _folders(paths: list[Path]) -> list[str]:
     """A class folder for each photograph, all different; label k is the k-th when sorted."""
     names: list[str] = []
@@ -169,11 +174,16 @@ def make(paths: list[Path], out: Path, recipe: Recipe, workers: int = 0, say=Non
     wanted = recipe.train + recipe.held_out
     # The costliest photographs first, so that no worker is left with one of them at the end.
     order = sorted(jobs, key=lambda job: -os.path.getsize(job.photo))
-    with ProcessPoolExecutor(workers or len(os.sched_getaffinity(0))) as pool:
-        for count, size in pool.map(_make, order):
-            files, total = files + count, total + size
-            if say is not None:
-                say(files, wanted)
+    workers = workers or len(os.sched_getaffinity(0))
+    with ProcessPoolExecutor(workers, initializer=_leave_interrupts_to_the_parent) as pool:
+        try:
+            for count, size in pool.map(_make, order):
+                files, total = files + count, total + size
+                if say is not None:
+                    say(files, wanted)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)  # Ctrl-C: what waits is not begun
+            raise
     _write_lists(out, jobs)
     data = {
         "facts": facts,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
 import shutil
 import subprocess
 import sysconfig
@@ -79,18 +81,17 @@ def pack(crops: Crops) -> dict[str, str]:
         "held-out": str(out / "held-out-{000000..000001}.tar"),
     }
     if mark.is_file() and mark.read_text(encoding="utf-8") == crops.stamp:
-        show.line(f"    {SHARDS + 2} shards below {out} (made by an earlier run)")
+        show.line(f"    {SHARDS + 2} shards below {os.path.relpath(out)} (made by an earlier run)")
         return patterns
     shutil.rmtree(out, ignore_errors=True)
     stoker = _command()
     for part, count in (("train", SHARDS), ("held-out", 2)):
         command = [
-            *(stoker, "pack", str(crops.folder / f"{part}.csv")),
-            *("-o", str(out / f"{part}-%06d.tar")),
+            *(stoker, "pack", os.path.relpath(crops.folder / f"{part}.csv")),
+            *("-o", os.path.relpath(out / f"{part}-%06d.tar")),
             *("--shard-count", str(count), "--labels", "number", "--shuffle"),
         ]
-        shown = [Path(command[0]).name, *command[1:]]
-        show.line(f"    $ {' '.join(shown)}")
+        show.line(f"    $ stoker {shlex.join(command[1:])}")
         begun = time.perf_counter()
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
         if done.returncode != 0:
