@@ -63,6 +63,7 @@ static stk_status at_end_marker(
             break;
     }
     if (tar->concatenated && size == STK__TAR_BLOCK && stk__tar_head_valid(bytes)) {
+        stk__pax_reset(&tar->global); /* another archive begins: nothing was said about it */
         tar->next = offset;
         *block_out = bytes;
         return STK_OK;

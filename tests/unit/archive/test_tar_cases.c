@@ -502,6 +502,28 @@ static void c19_concatenated_archives(void **state)
     remove_tree(folder);
 }
 
+/* What a global header says ends with its archive. */
+static void c19_global_records_end_with_their_archive(void **state)
+{
+    stk_tar_options options = STK_TAR_OPTIONS_INIT;
+    tar_story *story = malloc(sizeof *story);
+    char *folder = make_temp_folder();
+    made_tar t = {0};
+    (void)state;
+
+    tar_pax(&t, 'g', "path", "global.jpg");
+    tar_text(&t, "a.jpg", "x");
+    tar_end(&t);
+    tar_text(&t, "b.jpg", "y");
+    tar_end(&t);
+    options.concatenated = true;
+    read_tar_with(story, in_folder(folder, "t.tar"), &t, options);
+    assert_string_equal(story->text, "file global.jpg \"x\"\nfile b.jpg \"y\"\nend\n");
+    tar_free(&t);
+    free(story);
+    remove_tree(folder);
+}
+
 static void c20_junk_behind_the_end(void **state)
 {
     made_tar t = {0};
@@ -645,6 +667,7 @@ int main(void)
         cmocka_unit_test(c17_whole_without_end_marker),
         cmocka_unit_test(c17_cut_behind_an_extended_header),
         cmocka_unit_test(c19_concatenated_archives),
+        cmocka_unit_test(c19_global_records_end_with_their_archive),
         cmocka_unit_test(c20_junk_behind_the_end),
         cmocka_unit_test(c20_junk_in_place_of_the_end),
         cmocka_unit_test(c20_a_lone_zero_block),
