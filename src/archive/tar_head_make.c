@@ -55,6 +55,7 @@ static void copy(uint8_t *field, size_t room, stk_view text)
 
 static bool add_block(stk__heap *heap, stk__tar_text *blocks, const head *h)
 {
+    static const uint8_t magic[] = {'u', 's', 't', 'a', 'r', 0, '0', '0'}; /* and version */
     uint8_t block[STK__TAR_BLOCK] = {0};
 
     copy(block, STK__TAR_NAME_BYTES, h->name);
@@ -64,10 +65,7 @@ static bool add_block(stk__heap *heap, stk__tar_text *blocks, const head *h)
     put_octal(block + 124, 11, h->size);
     put_octal(block + 136, 11, h->mtime);
     block[156] = (uint8_t)h->type;
-    memcpy(block + 257,
-        "ustar\0"
-        "00",
-        8);
+    memcpy(block + 257, magic, sizeof magic);
     put_octal(block + 329, 7, 0);
     put_octal(block + 337, 7, 0);
     copy(block + 345, STK__TAR_PREFIX_BYTES, h->prefix);

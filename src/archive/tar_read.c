@@ -272,7 +272,7 @@ static stk_status collect_targets(stk_tar *tar, uint64_t limit, stk_error *err)
         .limits = &tar->limits,
     };
     stk_tar *scan = NULL;
-    stk_member member;
+    stk_member member = {0};
     stk_status st;
 
     tar->links.ready = true;
@@ -433,16 +433,14 @@ static stk_status read_data(stk_tar *tar, stk_member *member, stk_error *err)
     member->data = (stk_view){"", 0};
     if (member->size_bytes == 0)
         return STK_OK;
-    bytes = stk__tar_window_peek(&tar->window, member->data_offset, member->size_bytes);
-    if (bytes == NULL) {
+    if (!stk__tar_window_holds(&tar->window, member->data_offset, member->size_bytes))
         STK_TRY(take_names_out(tar, member, err));
-        if (member->kind == STK_MEMBER_HARD_LINK)
-            STK_TRY(stk__tar_window_get_aside(
-                &tar->window, member->data_offset, member->size_bytes, &bytes, err));
-        else
-            STK_TRY(stk__tar_window_get(
-                &tar->window, member->data_offset, member->size_bytes, &bytes, err));
-    }
+    if (member->kind == STK_MEMBER_HARD_LINK)
+        STK_TRY(stk__tar_window_get_aside(
+            &tar->window, member->data_offset, member->size_bytes, &bytes, err));
+    else
+        STK_TRY(stk__tar_window_get(
+            &tar->window, member->data_offset, member->size_bytes, &bytes, err));
     member->data = (stk_view){bytes, (size_t)member->size_bytes};
     return STK_OK;
 }

@@ -21,7 +21,7 @@ static inline bool stk__tar_text_add(stk__heap *heap, stk__tar_text *text, stk_v
 
     if (!stk__size_add(text->size, more.size, &size))
         return false;
-    if (size > text->capacity) {
+    if (text->data == NULL || size > text->capacity) {
         size_t capacity = stk__size_align(size, 64);
         char *data =
             capacity < size ? NULL : stk__heap_grow(heap, text->data, text->capacity, capacity, 1);

@@ -85,10 +85,8 @@ static stk_status grow_large(stk__tar_window *window, size_t size, stk_error *er
 stk_status stk__tar_window_get_aside(stk__tar_window *window, uint64_t offset, uint64_t size,
     const uint8_t **bytes_out, stk_error *err)
 {
-    const uint8_t *there = stk__tar_window_peek(window, offset, size);
-
-    if (there != NULL) {
-        *bytes_out = there;
+    if (stk__tar_window_holds(window, offset, size)) {
+        *bytes_out = stk__tar_window_at(window, offset);
         return STK_OK;
     }
     if (size > SIZE_MAX)
@@ -99,7 +97,7 @@ stk_status stk__tar_window_get_aside(stk__tar_window *window, uint64_t offset, u
     return STK_OK;
 }
 
-/* Slide the window to `offset`. */
+/* Move the window to `offset`. */
 static stk_status slide(stk__tar_window *window, uint64_t offset, size_t least, stk_error *err)
 {
     uint64_t left = window->source.size_bytes - offset;
@@ -112,14 +110,11 @@ static stk_status slide(stk__tar_window *window, uint64_t offset, size_t least, 
 stk_status stk__tar_window_get(stk__tar_window *window, uint64_t offset, uint64_t size,
     const uint8_t **bytes_out, stk_error *err)
 {
-    const uint8_t *there = stk__tar_window_peek(window, offset, size);
-
-    if (there == NULL) {
+    if (!stk__tar_window_holds(window, offset, size)) {
         if (size > stk__size_max(window->capacity / 2, STK__TAR_BLOCK))
             return stk__tar_window_get_aside(window, offset, size, bytes_out, err);
         STK_TRY(slide(window, offset, (size_t)size, err));
-        there = window->buffer;
     }
-    *bytes_out = there;
+    *bytes_out = stk__tar_window_at(window, offset);
     return STK_OK;
 }

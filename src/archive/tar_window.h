@@ -37,20 +37,24 @@ STK_MUST_CHECK stk_status stk__tar_window_init(
 /* Give memory back; fine for a zeroed one. */
 void stk__tar_window_fini(stk__tar_window *window);
 
-/* The part of the buffer for [offset, offset + size), or NULL if not all of it is there. */
-static inline const uint8_t *stk__tar_window_peek(
+/* Are all of [offset, offset + size) in the buffer? */
+static inline bool stk__tar_window_holds(
     const stk__tar_window *window, uint64_t offset, uint64_t size)
 {
     uint64_t skip = offset - window->start; /* huge when offset lies before it */
 
-    if (skip > window->filled || size > window->filled - skip)
-        return NULL;
-    return window->buffer + skip;
+    return skip <= window->filled && size <= window->filled - skip;
+}
+
+/* Bytes that are: valid until the window moves. */
+static inline const uint8_t *stk__tar_window_at(const stk__tar_window *window, uint64_t offset)
+{
+    return window->buffer + (offset - window->start);
 }
 
 /*
  * The bytes [offset, offset + size), which lie inside the file; size is not 0. Views given before
- * become invalid, except when stk__tar_window_peek() would have succeeded.
+ * become invalid, except when stk__tar_window_holds() them already.
  *
  * @return STK_OK, STK_ENOMEM, STK_ECORRUPT (the file became shorter), what the source returns.
  */

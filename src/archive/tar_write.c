@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <stoker/archive.h>
 
@@ -21,6 +20,7 @@
 #include "base/heap.h"
 #include "base/size.h"
 #include "os/file.h"
+#include "os/process.h"
 
 enum {
     BUFFER_BYTES = 1 << 20,
@@ -100,8 +100,9 @@ static stk_status create_part(stk_tar_writer *writer, stk_error *err)
 
     for (int attempt = 0; st == STK_EEXIST && attempt < MOST_ATTEMPTS; attempt++) {
         int length = snprintf(writer->part, sizeof writer->part,
-            attempt == 0 ? "%.*s.%.*s.%ld.part" : "%.*s.%.*s.%ld.part%d", (int)folder, writer->path,
-            SHOWN_BYTES, writer->path + folder, (long)getpid(), attempt);
+            attempt == 0 ? "%.*s.%.*s.%llu.part" : "%.*s.%.*s.%llu.part%d", (int)folder,
+            writer->path, SHOWN_BYTES, writer->path + folder, (unsigned long long)stk__process_id(),
+            attempt);
 
         if (length < 0 || (size_t)length >= sizeof writer->part)
             return STK_FAIL_OS(err, STK_ESOURCE, ENAMETOOLONG, "could not create the archive");

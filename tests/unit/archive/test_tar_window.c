@@ -98,9 +98,8 @@ static void gives_the_bytes_of_any_place(void **state)
             st = stk__tar_window_get(&window, offset, size, &bytes, &err);
         assert_int_equal(st, STK_OK);
         check_bytes(bytes, offset, size);
-        bytes = stk__tar_window_peek(&window, offset, size);
-        if (bytes != NULL)
-            check_bytes(bytes, offset, size);
+        if (stk__tar_window_holds(&window, offset, size))
+            check_bytes(stk__tar_window_at(&window, offset), offset, size);
         offset += size;
     }
     stop(&window, &heap);
@@ -120,8 +119,9 @@ static void bytes_aside_leave_views_alone(void **state)
     assert_int_equal(stk__tar_window_get_aside(&window, 1000, 700, &aside, &err), STK_OK);
     check_bytes(aside, 1000, 700);
     check_bytes(view, 4 * MIB, 512);
-    assert_ptr_equal(stk__tar_window_peek(&window, 4 * MIB, 512), view);
-    assert_null(stk__tar_window_peek(&window, 1000, 700));
+    assert_true(stk__tar_window_holds(&window, 4 * MIB, 512));
+    assert_ptr_equal(stk__tar_window_at(&window, 4 * MIB), view);
+    assert_false(stk__tar_window_holds(&window, 1000, 700));
     stop(&window, &heap);
 }
 
