@@ -108,7 +108,7 @@ static void every_golden_picture_is_as_expected(void **state)
             bad++;
     }
     fclose(list);
-    assert_true(bad > 10);
+    assert_true(bad >= 8); /* those that need no library at all */
     print_message("%d good, %d bad\n", good, bad);
 }
 
