@@ -67,6 +67,22 @@ void *stk__arena_take(stk__arena *arena, size_t size_bytes)
     return piece;
 }
 
+uint8_t **stk__arena_rows(stk__arena *arena, size_t row_bytes, uint32_t count)
+{
+    size_t pitch_bytes = stk__size_align(row_bytes, STK_ALIGN_BYTES);
+    uint8_t **rows = stk__arena_take(arena, count * sizeof *rows);
+    uint8_t *first = NULL;
+    size_t bytes;
+
+    if (pitch_bytes >= row_bytes && stk__size_mul(pitch_bytes, (size_t)count + 1, &bytes))
+        first = stk__arena_take(arena, bytes);
+    if (rows == NULL || first == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < count; i++)
+        rows[i] = first + i * pitch_bytes;
+    return rows;
+}
+
 void stk__arena_reset(stk__arena *arena)
 {
     bool several = arena->block != NULL && arena->block->older != NULL;

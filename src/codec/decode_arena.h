@@ -28,6 +28,10 @@ void stk__arena_fini(stk__arena *arena);
  * more. */
 void *stk__arena_take(stk__arena *arena, size_t size_bytes);
 
+/* An array of `count` pointers to rows of row_bytes, each aligned so, with as much behind the last
+ * one that vector code may write past its end. NULL as above. */
+uint8_t **stk__arena_rows(stk__arena *arena, size_t row_bytes, uint32_t count);
+
 /* Take everything back. Up to STK__ARENA_KEEP_BYTES stay with the arena, more goes to the heap. */
 void stk__arena_reset(stk__arena *arena);
 

@@ -8,7 +8,7 @@
  *
  * Only what a crop needs is decoded: rows above it are skipped (their entropy codes still have to
  * be read), columns beside it get no inverse DCT, and decoding stops after its last row. What lies
- * below is followed marker by marker to the end of the picture (jpeg_tail.h). Where the library
+ * below is followed marker by marker to the end of the picture (jpeg_markers.h). Where the library
  * would round otherwise than in a decode of the whole picture, more than the crop is decoded:
  * see widen().
  *
@@ -30,11 +30,12 @@
 #include "codec/codec_table.h"
 #include "codec/decode_arena.h"
 #include "codec/exif_orientation.h"
-#include "codec/jpeg_tail.h"
+#include "codec/jpeg_markers.h"
 #include "codec/pixel_rows.h"
 #include "codec/sniff.h"
 
-/* What jpeg_create_decompress() takes from malloc, by and large (2.1: 2.4 kB). */
+/* What jpeg_create_decompress() takes from malloc, by and large (2,784 bytes in 2.1.5 and
+ * in 3.1.0). */
 #define LIBRARY_BYTES ((size_t)4096)
 
 enum {
@@ -245,17 +246,19 @@ static boolean read_app1(j_decompress_ptr lib)
 
 /* ---- Memory -------------------------------------------------------------------------------- */
 
-static void *take(j_common_ptr lib, size_t count, size_t size)
+static _Noreturn void out_of_memory(jpeg *j)
+{
+    leave(j, STK_FAIL(j->err, STK_ENOMEM, "no memory to decode a JPEG of %u x %u pixels",
+                 (unsigned)j->lib.image_width, (unsigned)j->lib.image_height));
+}
+
+static void *take(j_common_ptr lib, size_t size)
 {
     jpeg *j = of(lib);
-    void *piece = NULL;
-    size_t bytes;
+    void *piece = stk__arena_take(&j->arena, size);
 
-    if (stk__size_mul(count, size, &bytes))
-        piece = stk__arena_take(&j->arena, bytes);
     if (piece == NULL)
-        leave(j, STK_FAIL(j->err, STK_ENOMEM, "no memory to decode a JPEG of %u x %u pixels",
-                     (unsigned)j->lib.image_width, (unsigned)j->lib.image_height));
+        out_of_memory(j);
     return piece;
 }
 
@@ -267,18 +270,16 @@ static void *take(j_common_ptr lib, size_t count, size_t size)
 static void *take_object(j_common_ptr lib, int pool, size_t size)
 {
     (void)pool;
-    return take(lib, size, 1);
+    return take(lib, size);
 }
 
-/* Rows of `row_bytes`, padded so that vector code may write a little past their end. */
 static void *take_rows(j_common_ptr lib, size_t row_bytes, uint32_t count)
 {
-    size_t pitch_bytes = stk__size_align(row_bytes, STK_ALIGN_BYTES);
-    uint8_t **rows = take(lib, count, sizeof *rows);
-    uint8_t *first = take(lib, pitch_bytes, (size_t)count + 1);
+    jpeg *j = of(lib);
+    void *rows = stk__arena_rows(&j->arena, row_bytes, count);
 
-    for (uint32_t i = 0; i < count; i++)
-        rows[i] = first + i * pitch_bytes;
+    if (rows == NULL)
+        out_of_memory(j);
     return rows;
 }
 
@@ -302,31 +303,36 @@ struct jvirt_sarray_control {
 
 struct jvirt_barray_control {
     JBLOCKARRAY rows;
-    JDIMENSION count;
 };
+
+static void *take_whole(j_common_ptr lib, size_t row_bytes, uint32_t count, bool zeroed)
+{
+    uint8_t **rows = take_rows(lib, row_bytes, count);
+
+    for (uint32_t i = 0; zeroed && i < count; i++)
+        memset(rows[i], 0, row_bytes);
+    return rows;
+}
 
 static jvirt_sarray_ptr request_samples(j_common_ptr lib, int pool, boolean zeroed,
     JDIMENSION width, JDIMENSION count, JDIMENSION access)
 {
-    jvirt_sarray_ptr array = take(lib, 1, sizeof *array);
+    jvirt_sarray_ptr array = take(lib, sizeof *array);
+    (void)pool;
     (void)access;
 
-    array->rows = take_samples(lib, pool, width, count);
-    for (JDIMENSION i = 0; zeroed && i < count; i++)
-        memset(array->rows[i], 0, width);
+    array->rows = take_whole(lib, (size_t)width * sizeof(JSAMPLE), count, zeroed);
     return array;
 }
 
 static jvirt_barray_ptr request_blocks(j_common_ptr lib, int pool, boolean zeroed, JDIMENSION width,
     JDIMENSION count, JDIMENSION access)
 {
-    jvirt_barray_ptr array = take(lib, 1, sizeof *array);
+    jvirt_barray_ptr array = take(lib, sizeof *array);
+    (void)pool;
     (void)access;
 
-    array->rows = take_blocks(lib, pool, width, count);
-    array->count = count;
-    for (JDIMENSION i = 0; zeroed && i < count; i++)
-        memset(array->rows[i], 0, width * sizeof(JBLOCK));
+    array->rows = take_whole(lib, (size_t)width * sizeof(JBLOCK), count, zeroed);
     return array;
 }
 
@@ -411,7 +417,11 @@ static void check_kind(jpeg *j)
 {
     const struct jpeg_decompress_struct *lib = &j->lib;
     uint64_t pixels = (uint64_t)lib->image_width * lib->image_height;
+    uint8_t frame = stk__jpeg_frame(j->encoded);
 
+    if (!stk__jpeg_frame_known(frame)) /* later versions of the library read some of them */
+        leave(j, STK_FAIL_AT(
+                     j->err, STK_ENOTSUP, 0, "Unsupported JPEG process: SOF type 0x%02x", frame));
     if (lib->data_precision != 8)
         leave(j, STK_FAIL_AT(j->err, STK_ENOTSUP, 0, "JPEG of precision %d", lib->data_precision));
     if (lib->num_components != 1 && lib->num_components != 3 && lib->num_components != 4)
@@ -515,7 +525,7 @@ static void make_strip(jpeg *j)
     j->strip_rows = (uint32_t)stk__size_max(STRIP_BYTES / j->pitch_bytes, 2);
     if (j->strip_rows > STRIP_ROWS)
         j->strip_rows = STRIP_ROWS;
-    j->strip = take((j_common_ptr)&j->lib, j->pitch_bytes, j->strip_rows + 1u);
+    j->strip = take((j_common_ptr)&j->lib, j->pitch_bytes * (j->strip_rows + 1u));
 }
 
 /* `count` rows of the library into the strip. */

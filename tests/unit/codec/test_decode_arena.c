@@ -35,6 +35,27 @@ static void pieces_are_aligned_and_apart(void **state)
     assert_true(stk__load_relaxed_u64(&heap.used_bytes) == 0);
 }
 
+static void rows_are_aligned_and_apart(void **state)
+{
+    stk__heap heap = {.ceiling_bytes = 4u << 20};
+    stk__arena arena;
+    uint8_t **rows;
+    (void)state;
+
+    stk__arena_init(&arena, &heap);
+    rows = stk__arena_rows(&arena, 65, 9);
+    assert_non_null(rows);
+    for (size_t i = 0; i < 9; i++) {
+        assert_int_equal((uintptr_t)rows[i] % STK_ALIGN_BYTES, 0);
+        assert_true(i == 0 || rows[i] - rows[i - 1] >= 65);
+    }
+    assert_null(stk__arena_rows(&arena, SIZE_MAX - 3, 1));
+    assert_null(stk__arena_rows(&arena, SIZE_MAX / 2, 4));
+    assert_null(stk__arena_rows(&arena, 1u << 20, 8));
+    stk__arena_fini(&arena);
+    assert_true(stk__load_relaxed_u64(&heap.used_bytes) == 0);
+}
+
 static void like_pictures_allocate_once(void **state)
 {
     stk__heap heap = {0};
@@ -91,6 +112,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_are_aligned_and_apart),
+        cmocka_unit_test(rows_are_aligned_and_apart),
         cmocka_unit_test(like_pictures_allocate_once),
         cmocka_unit_test(giants_are_not_kept),
         cmocka_unit_test(a_ceiling_is_kept_and_used_to_the_end),

@@ -1,5 +1,5 @@
 /* Without these: a crop from the upper half of a file that was cut is delivered as good. */
-#include "codec/jpeg_tail.h"
+#include "codec/jpeg_markers.h"
 #include "support/test.h"
 
 #define BYTES(literal) {.data = (literal), .size = sizeof(literal) - 1}
@@ -61,11 +61,44 @@ static void says_where_it_stopped(void **state)
     }
 }
 
+static void tells_the_kind_of_frame(void **state)
+{
+    static const struct {
+        stk_view bytes;
+        uint8_t frame;
+    } cases[] = {
+        {BYTES("\xff\xd8\xff\xc0\0\x0b"), 0xc0},
+        {BYTES("\xff\xd8\xff\xff\xff\xe0\0\4\xff\xc0zz\xff\xc4\0\2\xff\xc3"), 0xc3},
+        {BYTES("\xff\xd8\xff\xda\0\2\xff\xc0"), 0}, /* behind the start of a scan */
+        {BYTES("\xff\xd8\xff\xd9\xff\xc0"), 0},
+        {BYTES("\xff\xd8\xff\xe0\0\1\xff\xc0"), 0},
+        {BYTES("\xff\xd8\xff"), 0},
+        {BYTES(""), 0},
+    };
+
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        assert_int_equal(stk__jpeg_frame(cases[i].bytes), cases[i].frame);
+}
+
+static void lossless_and_hierarchical_are_not_read(void **state)
+{
+    static const uint8_t known[] = {0xc0, 0xc1, 0xc2, 0xc9, 0xca};
+    (void)state;
+
+    for (unsigned frame = 0; frame < 256; frame++)
+        assert_int_equal(stk__jpeg_frame_known((uint8_t)frame),
+            frame != 0 && memchr(known, (int)frame, sizeof known) != NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_end),
         cmocka_unit_test(says_where_it_stopped),
+        cmocka_unit_test(tells_the_kind_of_frame),
+        cmocka_unit_test(lossless_and_hierarchical_are_not_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
