@@ -44,6 +44,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--cache", default=".cache", help="where data is kept (.cache)")
     parser.add_argument("--build", default="build", help="Meson's build folder (build)")
     parser.add_argument("--also", action="append", default=[], help="another Python with peers")
+    parser.add_argument(
+        "--patience", type=float, default=0, help="seconds to wait for a quiet machine before a run"
+    )
     parser.add_argument("--json", help="write all results here")
     parser.add_argument("--list", action="store_true", help="list the candidates of the run")
     return parser.parse_args()
@@ -111,10 +114,12 @@ def run_rounds(args: argparse.Namespace, entries: list[Entry], job: Job) -> dict
         turn = [pair for pair in with_python if pair[1] is not None]
         turn = turn[number % max(len(turn), 1) :] + turn[: number % max(len(turn), 1)]
         for entry, python in turn:
+            harness.wait_for_quiet(args.patience)
             result = harness.run(entry, job, python) | {"round": number}
             results[entry.name].append(result)
             rate = f"{result['rate']:,.0f}/s" if "rate" in result else result.get("failed")
-            say(f"round {number + 1}/{args.rounds}  {entry.name:24} {rate}")
+            others = f"others {result.get('foreign_cpu', 0):.0%} of a core"
+            say(f"round {number + 1}/{args.rounds}  {entry.name:24} {rate}  ({others})")
     return results
 
 

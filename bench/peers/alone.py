@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from bench.peers import data, machine
+from bench.peers import data, harness, machine
 
 STARTS = 20
 
@@ -135,6 +135,7 @@ def main(args, say) -> int:
     for number in range(args.rounds):
         call = [sys.executable, "-m", "bench.peers.alone", args.run, shards]
         call += [str(args.workers), str(args.batch_size)]
+        harness.wait_for_quiet(args.patience)
         done = subprocess.run(call, capture_output=True, text=True, env=_environment(args))
         if done.returncode != 0:
             say(done.stderr.strip()[-2000:])

@@ -19,6 +19,7 @@ from bench.peers.candidate import Entry, Job
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 600
+QUIET = 0.08  # of one core
 LOOK_EVERY_S = 0.1
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -26,6 +27,16 @@ ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",
     "PYTHONHASHSEED": "0",
 }
+
+
+def wait_for_quiet(patience_s: float) -> None:
+    """Wait for a second in which the machine has next to nothing to do, at most `patience_s`."""
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        busy, begun = tree.machine_busy_seconds(), time.monotonic()
+        time.sleep(1)
+        if tree.machine_busy_seconds() - busy < QUIET * (time.monotonic() - begun):
+            return
 
 
 class Interpreters:
