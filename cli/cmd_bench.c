@@ -246,7 +246,7 @@ static void say_report(const bench_run *r, const stk_dataset *dataset)
         say_rate("later epochs", &later);
     say("%-14s %11s for 1,000 samples\n", "CPU time",
         seconds_text(r->samples > 0 ? r->cpu_seconds * 1000 / (double)r->samples : 0).text);
-    say("%-14s %11s of the process, %s of them the loader's\n", "peak memory",
+    say("%-14s %11s resident; the loader allocated %s at most\n", "peak memory",
         bytes_text(r->peak_bytes).text, bytes_text(stats->memory_peak_bytes).text);
     if (stk_loader_damage_count(r->loader) > 0)
         say("%-14s %11s samples\n", "damaged", count_text(stk_loader_damage_count(r->loader)).text);

@@ -196,23 +196,6 @@ static uint64_t memory_limit(void)
     return fclose(file) == 0 ? limit : 0;
 }
 
-/* Where indexes go that cannot stand beside their data. */
-static void cache_folder(char *path, size_t capacity)
-{
-    const char *cache = getenv("XDG_CACHE_HOME"); /* NOLINT(concurrency-mt-unsafe) */
-    const char *home = getenv("HOME");            /* NOLINT(concurrency-mt-unsafe) */
-    int length = 0;
-
-    path[0] = '\0';
-    if (cache != NULL && cache[0] == '/') {
-        length = snprintf(path, capacity, "%s/stoker", cache);
-    } else if (home != NULL && home[0] == '/') {
-        length = snprintf(path, capacity, "%s/.cache/stoker", home);
-    }
-    if (length < 0 || (size_t)length >= capacity)
-        path[0] = '\0';
-}
-
 /* May files be made in a folder, or the folder itself where it is missing? */
 static bool writable(const char *path)
 {
@@ -245,7 +228,7 @@ static void look(findings *f)
     struct rlimit files;
 
     cpu_features(f->features, sizeof f->features);
-    cache_folder(f->cache, sizeof f->cache);
+    where_cache_folder(f->cache, sizeof f->cache);
     f->cache_writable = writable(f->cache);
     f->scalar = wish != NULL && strcmp(wish, "scalar") == 0;
     f->cores = crew_cores();
@@ -314,10 +297,10 @@ static int examine(const char *where, json *out)
     stk_dataset *dataset = NULL, *again = NULL;
     bool kept;
 
-    if (stk_dataset_open(&where, 1, &opening, &dataset, &err) < 0)
+    if (where_open_patiently(&where, 1, &opening, &dataset, &err) < 0)
         return fail(&err, false);
     opening.index = STK_INDEX_REQUIRE;
-    kept = stk_dataset_open(&where, 1, &opening, &again, &err) == STK_OK;
+    kept = where_open_patiently(&where, 1, &opening, &again, &err) == STK_OK;
     if (out != NULL) {
         json_object(out, NULL, false);
         json_text(out, "where", where);

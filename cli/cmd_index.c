@@ -98,12 +98,12 @@ static stk_status make(
 
     opening.threads = (int32_t)s->threads;
     opening.index = s->check ? STK_INDEX_REQUIRE : s->force ? STK_INDEX_REBUILD : STK_INDEX_AUTO;
-    st = stk_dataset_open(&where, 1, &opening, dataset_out, err);
+    st = where_open_patiently(&where, 1, &opening, dataset_out, err);
     if (st < 0 || s->check || s->force)
         return st;
     stk_dataset_unref(*dataset_out);
     opening.index = STK_INDEX_REQUIRE;
-    st = stk_dataset_open(&where, 1, &opening, dataset_out, err);
+    st = where_open_patiently(&where, 1, &opening, dataset_out, err);
     if (st == STK_EINDEX) {
         st = error_make(err, STK_ESOURCE, where, "the index could not be kept anywhere");
         err->stage = STK_STAGE_WRITE;

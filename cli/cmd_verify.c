@@ -7,6 +7,7 @@
  *
  * Locks: job->mutex alone, held while something found is kept.
  */
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,15 +54,45 @@ typedef struct verify_job {
     verify_list damage, notes; /* guarded by mutex */
     uint64_t damaged_samples;  /* guarded by mutex */
     uint64_t fields, bytes;    /* guarded by mutex: read */
-    bool no_memory;            /* guarded by mutex */
+    atomic_bool failed;        /* the machine is at fault, and not the data: all give up */
+    stk_error failure;         /* guarded by mutex: why */
 } verify_job;
+
+static void give_up_locked(verify_job *job, const stk_error *err)
+{
+    if (!atomic_load(&job->failed))
+        job->failure = *err;
+    atomic_store(&job->failed, true);
+}
+
+static void give_up(verify_job *job, const stk_error *err)
+{
+    pthread_mutex_lock(&job->mutex);
+    give_up_locked(job, err);
+    pthread_mutex_unlock(&job->mutex);
+}
+
+static bool ended(const verify_job *job)
+{
+    return stop_asked() || atomic_load(&job->failed);
+}
+
+static void keep_locked(verify_job *job, verify_list *list, uint32_t shard, uint64_t sample,
+    uint32_t nth, const stk_error *err)
+{
+    stk_error none;
+
+    if (verify_keep(list, shard, sample, nth, err))
+        return;
+    error_make(&none, STK_ENOMEM, "", "no memory for what was found");
+    give_up_locked(job, &none);
+}
 
 static void keep(
     verify_job *job, bool damage, const stk_sample *sample, uint32_t nth, const stk_error *err)
 {
     pthread_mutex_lock(&job->mutex);
-    if (!verify_keep(damage ? &job->damage : &job->notes, sample->shard, sample->index, nth, err))
-        job->no_memory = true;
+    keep_locked(job, damage ? &job->damage : &job->notes, sample->shard, sample->index, nth, err);
     pthread_mutex_unlock(&job->mutex);
 }
 
@@ -110,9 +141,7 @@ static bool check_field(verify_job *job, verify_scratch *scratch, const stk_samp
     stk_status st = verify_field(scratch, field->field, bytes, note, &err);
 
     if (st == STK_ENOMEM) {
-        pthread_mutex_lock(&job->mutex);
-        job->no_memory = true;
-        pthread_mutex_unlock(&job->mutex);
+        give_up(job, &err);
         return false;
     }
     if (st >= 0 && note[0] == '\0')
@@ -150,11 +179,16 @@ static void check_sample(verify_job *job, verify_scratch *scratch, const stk_sam
     progress_add(&job->bar, 1, bytes);
 }
 
-/* A sample that could not be read: the scan goes on after it. */
+/* A sample that could not be read: the scan goes on after it. A bad sector is damage, too; that
+ * there are no more descriptors or no memory is not. */
 static void lose_sample(verify_job *job, uint64_t index, stk_error *err, tally *t)
 {
     stk_sample sample;
 
+    if (exit_of(err) == EXIT_MACHINE && err->os_errno != EIO) {
+        give_up(job, err);
+        return;
+    }
     if (stk_dataset_sample(job->dataset, index, &sample, NULL) < 0)
         sample = (stk_sample){.index = index, .label = -1};
     if (err->key[0] == '\0')
@@ -174,22 +208,16 @@ static void check_stretch(
     stk_sample sample;
     stk_status st = stk_scan_open(job->dataset, first, last, &scan, &err);
 
-    for (uint64_t at = first; at < last && st >= 0 && !stop_asked(); at++) {
+    if (st < 0)
+        give_up(job, &err);
+    for (uint64_t at = first; at < last && !ended(job); at++) {
         st = stk_scan_next(scan, &sample, &fields, &data, &err);
         if (st == STK_END)
             break;
-        if (st == STK_OK) {
+        if (st == STK_OK)
             check_sample(job, scratch, &sample, fields, data, t);
-        } else if (st != STK_ENOMEM) {
+        else
             lose_sample(job, at, &err, t);
-        }
-        if (st != STK_ENOMEM)
-            st = STK_OK;
-    }
-    if (st < 0) {
-        pthread_mutex_lock(&job->mutex);
-        job->no_memory = true;
-        pthread_mutex_unlock(&job->mutex);
     }
     stk_scan_close(scan);
 }
@@ -201,7 +229,7 @@ static void work(void *ctx, unsigned nth)
     tally t = {0};
 
     (void)nth;
-    while (!stop_asked()) {
+    while (!ended(job)) {
         uint64_t first = atomic_fetch_add(&job->next, job->stretch);
         uint64_t last = first + job->stretch < job->samples ? first + job->stretch : job->samples;
 
@@ -241,11 +269,10 @@ static void find_damaged_shards(verify_job *job, const stk_error *first)
             continue;
         found = true;
         copy_tail(err.shard, sizeof err.shard, stk_dataset_shard_name(job->dataset, i));
-        if (!verify_keep(&job->damage, i, UINT64_MAX, 0, &err))
-            job->no_memory = true;
+        keep_locked(job, &job->damage, i, UINT64_MAX, 0, &err); /* no other thread yet */
     }
-    if (!found && !verify_keep(&job->damage, 0, UINT64_MAX, 0, first))
-        job->no_memory = true;
+    if (!found)
+        keep_locked(job, &job->damage, 0, UINT64_MAX, 0, first);
 }
 
 static bool is_damage(stk_status st)
@@ -263,13 +290,13 @@ static stk_status open_all(verify_job *job, stk_error *err)
 
     opening.index = STK_INDEX_MEMORY;
     opening.threads = (int32_t)job->s->threads;
-    st = stk_dataset_open(where, job->where->count, &opening, &job->dataset, &first);
+    st = where_open_patiently(where, job->where->count, &opening, &job->dataset, &first);
     if (!is_damage(st)) {
         *err = first;
         return st;
     }
     opening.skip_damaged_shards = true;
-    st = stk_dataset_open(where, job->where->count, &opening, &job->dataset, err);
+    st = where_open_patiently(where, job->where->count, &opening, &job->dataset, err);
     if (st >= 0)
         find_damaged_shards(job, &first);
     return st;
@@ -303,8 +330,7 @@ static void take_notes(verify_job *job)
         copy_head(err.text, sizeof err.text, (stk_view){note.text, strlen(note.text)});
         err.offset = note.offset;
         err.has_offset = note.offset != 0;
-        if (!verify_keep(&job->notes, 0, 0, 0, &err))
-            job->no_memory = true;
+        keep_locked(job, &job->notes, 0, 0, 0, &err); /* no other thread yet */
     }
 }
 
@@ -392,10 +418,8 @@ static int report(verify_job *job)
 
     verify_sort(&job->damage);
     verify_sort(&job->notes);
-    if (job->no_memory) {
-        error_make(&err, STK_ENOMEM, "", "no memory for what was found or decoded");
-        return fail(&err, job->s->json);
-    }
+    if (atomic_load(&job->failed))
+        return fail(&job->failure, job->s->json);
     if (job->s->save != NULL && save_file(job->s->save, write_report, job, &err) < 0)
         return fail(&err, job->s->json);
     if (job->s->json) {

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include <stoker/base.h>
 
@@ -73,6 +74,8 @@ typedef struct pack_output {
     char *suffix;         /* after it */
     bool numbered, zeros; /* %06d: zeros, width 6 */
     unsigned width;
+    dev_t device; /* of the folder, if it is there before the pack begins; else 0 */
+    ino_t inode;
 } pack_output;
 
 enum { SKIPS_KEPT = 1000 };
@@ -141,6 +144,10 @@ int pack_output_parse(pack_job *job);
 
 /* Name of the nth shard, with its folder; free() it. */
 char *pack_output_path(const pack_job *job, uint64_t nth);
+
+/* Is it the folder that the shards go to; is it the name of what an earlier pack put there? */
+bool pack_is_output_folder(const pack_job *job, const struct stat *folder);
+bool pack_is_output_name(const pack_job *job, const char *name);
 
 /* Look at what stands in the folder of the output: refuse it, or clear the way. */
 int pack_outputs(pack_job *job);

@@ -208,6 +208,9 @@ static stk_status visit(const walk *w, const walk_folder *folder, const char *na
     const char *path = keep_joined(w->job, folder->path, name);
 
     *path_out = NULL;
+    if (folder->device == w->job->out.device && folder->inode == w->job->out.inode &&
+        pack_is_output_name(w->job, name))
+        return STK_OK;
     if (stat(path, stat_out) != 0)
         return pack_forgive(w->job, error_os(err, errno, path, "file could not be looked at"), err);
     if (S_ISDIR(stat_out->st_mode)) {
@@ -236,6 +239,8 @@ static stk_status walk_names(
 
         if (folders[i] == NULL)
             continue;
+        if (pack_is_output_folder(w->job, &stats[i]))
+            continue; /* what is packed does not go round in circles */
         if (classes) {
             label = pack_keep(w->job, (stk_view){list->names[i], strlen(list->names[i])});
             pack_add_class(w->job, label);

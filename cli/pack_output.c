@@ -50,6 +50,22 @@ static bool starts_as_shard(const pack_output *o, const char *name, size_t *size
     return true;
 }
 
+bool pack_is_output_folder(const pack_job *job, const struct stat *folder)
+{
+    return job->out.inode != 0 && folder->st_dev == job->out.device &&
+           folder->st_ino == job->out.inode;
+}
+
+bool pack_is_output_name(const pack_job *job, const char *name)
+{
+    size_t size;
+
+    if (strcmp(name, "classes.txt") == 0)
+        return true;
+    return starts_as_shard(&job->out, name, &size) &&
+           (name[size] == '\0' || strcmp(name + size, ".stoker") == 0);
+}
+
 static bool ends_in(const char *name, const char *end)
 {
     size_t size = strlen(name), tail = strlen(end);

@@ -20,6 +20,7 @@ int pack_output_parse(pack_job *job)
     const char *slash = strrchr(path, '/');
     const char *name = slash == NULL ? path : slash + 1;
     size_t length = strlen(name), used = 0;
+    struct stat there;
     char *part;
 
     if (length < 5 || strcmp(name + length - 4, ".tar") != 0)
@@ -60,6 +61,10 @@ int pack_output_parse(pack_job *job)
         used = 0;
     }
     part[used] = '\0';
+    if (stat(o->folder, &there) == 0) {
+        o->device = there.st_dev;
+        o->inode = there.st_ino;
+    }
     return EXIT_DONE;
 }
 

@@ -10,18 +10,21 @@
 /* Written by the main thread and the handler, read by any. */
 static volatile sig_atomic_t gentle, asked, clears_line;
 
-static void on_signal(int number)
+void stop_now(void)
 {
     static const char clear[] = "\r\033[K";
 
-    (void)number;
-    if (gentle && !asked) {
-        asked = 1;
-        return;
-    }
     if (clears_line && write(STDERR_FILENO, clear, sizeof clear - 1) < 0)
         _exit(EXIT_STOPPED);
     _exit(EXIT_STOPPED);
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    if (!gentle || asked)
+        stop_now();
+    asked = 1;
 }
 
 void stop_start(void)
@@ -42,6 +45,13 @@ void stop_gently(void)
     if (signal(SIGXFSZ, SIG_IGN) ==
         SIG_ERR) /* a file limit is then a failed write, told like one */
         return;
+}
+
+void stop_at_once(void)
+{
+    gentle = 0;
+    if (asked)
+        stop_now();
 }
 
 bool stop_asked(void)

@@ -13,7 +13,11 @@
 
 void stop_start(void);
 void stop_gently(void);
+void stop_at_once(void); /* takes stop_gently() back; what was asked meanwhile ends it now */
 bool stop_asked(void);
+
+/* End the program as a signal would have. */
+void stop_now(void) __attribute__((noreturn));
 
 /* Is a progress bar on the line of the cursor? Then a sudden end takes it away first. */
 void stop_clears_line(bool clears);

@@ -1,15 +1,109 @@
 /* A dataset given on the command line: see where.h. */
 #include "where.h"
 
+#include <dirent.h>
+#include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <stoker/codec.h>
 
 #include "cli.h"
+#include "crew.h"
 #include "out_human.h"
+#include "stop.h"
 
-enum { LONGEST_LABEL = 64 }; /* bytes; more is no number that fits 64 bits */
+enum { PATH_BYTES = 4096, LONGEST_LABEL = 64 }; /* bytes; more is no number that fits 64 bits */
+
+/* An opening on its way in a thread of its own. */
+typedef struct opening {
+    const char *const *where;
+    size_t count;
+    const stk_dataset_options *options;
+    stk_dataset **dataset_out;
+    stk_error *err;
+    stk_status st;
+} opening;
+
+static void open_it(void *ctx, unsigned nth)
+{
+    opening *o = ctx;
+
+    (void)nth;
+    o->st = stk_dataset_open(o->where, o->count, o->options, o->dataset_out, o->err);
+}
+
+/* Is it the temporary name of an index that this process writes? ".NAME.PID-CLOCK.tmp", in
+ * hexadecimal. */
+static bool is_ours(const char *name)
+{
+    char middle[32];
+    size_t length = strlen(name);
+
+    if (snprintf(middle, sizeof middle, ".%lx-", (unsigned long)getpid()) < 0)
+        return false;
+    return name[0] == '.' && length > 4 && strcmp(name + length - 4, ".tmp") == 0 &&
+           strstr(name, middle) != NULL;
+}
+
+static void clean_folder(const char *path)
+{
+    const struct dirent *entry;
+    DIR *folder = opendir(path);
+
+    if (folder == NULL)
+        return;
+    while ((entry = readdir(folder)) != NULL) { /* NOLINT(concurrency-mt-unsafe): our own */
+        if (is_ours(entry->d_name) && unlinkat(dirfd(folder), entry->d_name, 0) != 0)
+            break;
+    }
+    if (closedir(folder) != 0)
+        return;
+}
+
+/* Where an index may be written: beside what was asked for, and in the cache folder. */
+static void clean_up(const opening *o)
+{
+    char path[PATH_BYTES];
+
+    for (size_t i = 0; i < o->count; i++) {
+        const char *slash = strrchr(o->where[i], '/');
+        glob_t found;
+
+        if (snprintf(path, sizeof path, "%.*s", slash == NULL ? 1 : (int)(slash - o->where[i]) + 1,
+                slash == NULL ? "." : o->where[i]) < 0)
+            continue;
+        clean_folder(o->where[i]); /* a folder keeps its index inside */
+        if (glob(path, GLOB_BRACE | GLOB_NOSORT, NULL, &found) != 0)
+            continue;
+        for (size_t k = 0; k < found.gl_pathc; k++)
+            clean_folder(found.gl_pathv[k]);
+        globfree(&found);
+    }
+    where_cache_folder(path, sizeof path);
+    clean_folder(path);
+}
+
+stk_status where_open_patiently(const char *const *where, size_t count,
+    const stk_dataset_options *options, stk_dataset **dataset_out, stk_error *err)
+{
+    opening o = {.where = where,
+        .count = count,
+        .options = options,
+        .dataset_out = dataset_out,
+        .err = err,
+        .st = STK_OK};
+
+    stop_gently();
+    if (!crew_run_until_stopped(open_it, &o)) {
+        clean_up(&o); /* the thread still runs, and ends with the program */
+        stop_now();
+    }
+    stop_at_once();
+    return o.st;
+}
 
 int where_open(const command *cmd, const words *w, const stk_dataset_options *options, bool as_json,
     stk_dataset **dataset_out)
@@ -19,7 +113,7 @@ int where_open(const command *cmd, const words *w, const stk_dataset_options *op
 
     if (w->count == 0)
         return usage_error(cmd, "which dataset? Give a shard, a folder or a pattern");
-    st = stk_dataset_open((const char *const *)w->words, w->count, options, dataset_out, &err);
+    st = where_open_patiently((const char *const *)w->words, w->count, options, dataset_out, &err);
     return st < 0 ? fail(&err, as_json) : EXIT_DONE;
 }
 
@@ -47,6 +141,21 @@ stk_status where_read(
     data[field->size_bytes] = '\0';
     *data_out = data;
     return STK_OK;
+}
+
+void where_cache_folder(char *path, size_t capacity)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"); /* NOLINT(concurrency-mt-unsafe) */
+    const char *home = getenv("HOME");            /* NOLINT(concurrency-mt-unsafe) */
+    int length = 0;
+
+    path[0] = '\0';
+    if (cache != NULL && cache[0] == '/')
+        length = snprintf(path, capacity, "%s/stoker", cache);
+    else if (home != NULL && home[0] == '/')
+        length = snprintf(path, capacity, "%s/.cache/stoker", home);
+    if (length < 0 || (size_t)length >= capacity)
+        path[0] = '\0';
 }
 
 bool where_field(const stk_dataset *dataset, const stk_sample *sample, const char *name,

@@ -14,6 +14,17 @@
 int where_open(const struct command *cmd, const words *w, const stk_dataset_options *options,
     bool as_json, stk_dataset **dataset_out);
 
+/*
+ * stk_dataset_open() that can be interrupted: making an index may take minutes. After a signal it
+ * does not return: what the index left under a temporary name is removed, and the program ends.
+ * Not after stop_gently().
+ */
+stk_status where_open_patiently(const char *const *where, size_t count,
+    const stk_dataset_options *options, stk_dataset **dataset_out, stk_error *err);
+
+/* Where indexes go that cannot stand beside their data; "" if there is none. */
+void where_cache_folder(char *path, size_t capacity);
+
 /* Bytes of one field of a sample in memory of its own: free() them. One NUL follows the bytes. */
 stk_status where_read(
     const stk_dataset *dataset, const stk_sample_field *field, void **data_out, stk_error *err);

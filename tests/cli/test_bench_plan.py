@@ -20,7 +20,8 @@ def test_bench_counts_what_it_ran(stoker, shard):
     assert found["batches"] == 3 * 7
     assert [e["samples"] for e in found["epochs"]] == [50, 50, 50]
     assert found["batch"] == "image (8, 3, 32, 32) uint8, label (8) int64"
-    assert found["peak_memory_bytes"] > found["loader_memory_bytes"] > 8 * 3 * 32 * 32
+    assert found["peak_memory_bytes"] > 1 << 20
+    assert found["loader_memory_bytes"] > 8 * 3 * 32 * 32
     assert found["cpu_seconds"] > 0
     assert found["first_batch_seconds"] > 0
     assert sum(s["share"] for s in found["stages"]) == pytest.approx(1)
@@ -66,7 +67,7 @@ def test_bench_table(stoker, shard):
     for name in ("first epoch", "later epochs"):
         assert re.search(rf"^{name} +[\d,]+ samples/s   50 samples in ", text, re.M)
     assert re.search(r"^CPU time +\S+ (us|ms|s) for 1,000 samples$", text, re.M)
-    assert re.search(r"^peak memory +[\d.]+ MB of the process, ", text, re.M)
+    assert re.search(r"^peak memory +[\d.]+ MB resident; the loader allocated ", text, re.M)
     rows = re.findall(r"^(\w+) +[\d.]+ (?:us|ms|s) +([\d.]+) %  \[([#-]{24})\]", text, re.M)
     assert "decode" in [row[0] for row in rows]
     assert sum(float(row[1]) for row in rows) == pytest.approx(100, abs=0.5)

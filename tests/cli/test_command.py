@@ -178,3 +178,28 @@ def test_an_interrupt_ends_verify_and_bench(stoker, tar, draw, number):
         "s.tar",
         "s.tar.stoker",
     ]
+
+
+def test_an_interrupt_while_an_index_is_made_leaves_nothing_half(stoker, tar):
+    head = tar.head(b"%08d.txt", 0)
+    blocks = []
+    for i in range(60_000):
+        name = b"%08d" % i
+        block = bytearray(head)
+        block[:8] = name
+        block[148:156] = b" " * 8
+        block[8:12] = b".txt"
+        block[148:156] = b"%06o\0 " % sum(block)
+        blocks.append(bytes(block))
+    (stoker.folder / "s.tar").write_bytes(b"".join(blocks) + tar.END)
+    codes = []
+    for wait in (0.02, 0.04, 0.06, 0.08, 0.1, 0.15):
+        process = stoker.start("index", "s.tar", "--force")
+        time.sleep(wait)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        codes.append(process.returncode)
+        assert not [n for n in os.listdir(stoker.folder) if n.endswith(".tmp")]
+    assert set(codes) <= {0, 130}
+    assert 130 in codes
+    assert stoker.json("index", "s.tar")["datasets"][0]["samples"] == 60_000

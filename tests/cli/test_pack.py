@@ -274,3 +274,14 @@ def test_wrong_usage_is_refused_and_touches_nothing(stoker, photos, args, text):
 def test_a_percent_sign_is_written_twice(stoker, photos):
     stoker("pack", photos, "-o", "100%%-%03d.tar")
     assert (stoker.folder / "100%-000.tar").exists()
+
+
+def test_a_pack_into_its_own_source_does_not_pack_itself(stoker, photos):
+    stoker("pack", photos, "-o", photos / "shards/%d.tar")
+    stoker("pack", photos, "-o", photos / "shards/%d.tar", "--continue")
+    assert stoker.json("ls", photos / "shards/0.tar")["samples"] == 5
+    stoker("pack", photos / "cats", "-o", photos / "cats/x-%d.tar", "--labels", "none")
+    done = stoker.json(
+        "pack", photos / "cats", "-o", photos / "cats/x-%d.tar", "--labels", "none", "--continue"
+    )
+    assert (done["samples"], done["kept"]) == (3, 1)

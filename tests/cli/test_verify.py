@@ -4,6 +4,8 @@ import gzip
 import io
 import json
 import os
+import resource
+import subprocess
 import zlib
 
 import pytest
@@ -263,6 +265,31 @@ def test_a_tree_is_verified_file_by_file(stoker, photos):
         ("dogs/a", "jpg"),
     ]
     assert found["damage"][1]["source"].endswith("dogs/a.jpg")
+
+
+def test_unreadable_files_of_a_tree_are_damage(stoker, photos, powerless):
+    (photos / "cats/b.jpg").chmod(0)
+    done = subprocess.run(
+        powerless([stoker.binary, "verify", "photos", "--json"]),
+        cwd=stoker.folder,
+        env=stoker.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    (d,) = json.loads(done.stdout)["damage"]
+    assert (d["status"], d["key"], d["errno"]) == ("STK_ESOURCE", "cats/b", 13)
+    assert d["source"] == "photos/cats/b.jpg"
+    assert json.loads(done.stdout)["samples"] == 5
+
+
+def test_few_descriptors_are_enough(stoker, tar, save):
+    for i in range(60):
+        save(f"{i:03}.tar", tar.archive([(b"k%d.txt" % i, b"ok")]))
+    few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))  # noqa: E731
+    found = stoker.json("verify", "*.tar", "-t", 2, preexec_fn=few)
+    assert (found["samples"], found["shards"]) == (60, 60)
 
 
 def test_the_report_is_saved_whole(stoker, tar, jpeg, save):
