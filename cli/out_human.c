@@ -191,6 +191,8 @@ int fail_plainly(const stk_error *err, bool as_json)
     return tell_error(err, "", as_json);
 }
 
+SAY_FORMAT(4, 0)
+
 static void fill(
     stk_error *err, stk_status st, const char *source, const char *format, va_list args)
 {

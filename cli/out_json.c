@@ -43,7 +43,7 @@ static void put_string(json *out, stk_view text, bool *clean_out)
         if (run > 0 && fwrite(p + at, 1, run, out->file) != run)
             return;
         at += run;
-        if (at == text.size)
+        if (at >= text.size)
             break;
         if (p[at] >= 0x80) { /* the start of no character */
             *clean_out = false;

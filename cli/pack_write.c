@@ -316,8 +316,6 @@ static unsigned thread_count(const pack_job *job)
 
 static int keep_shards(pack_job *job)
 {
-    uint64_t kept = 0;
-
     atomic_store(&job->next, 0);
     progress_start(&job->bar, "checking", "shards", job->shard_count, job->s.quiet);
     crew_run(thread_count(job), check_shards, job, &job->bar);
@@ -333,7 +331,6 @@ static int keep_shards(pack_job *job)
 
         if (!shard->kept)
             continue;
-        kept += shard->count;
         job->samples_out += shard->count - shard->left_out;
         job->bytes_out += shard->bytes;
         for (size_t k = 0; k < shard->count; k++) {
