@@ -65,6 +65,7 @@ typedef struct pack_shard {
     uint64_t bytes;    /* as planned */
     bool kept;         /* --continue: it stands there complete */
     uint64_t left_out; /* samples that could not be read and were skipped */
+    uint64_t files;    /* members of one that is kept */
 } pack_shard;
 
 /* --output, taken apart at its number. */
@@ -158,10 +159,9 @@ int pack_save_classes(pack_job *job);
 /* Key of a sample. */
 stk_view pack_key(const pack_job *job, const pack_sample *sample);
 
-/* Does the shard under its final name hold exactly the samples of the plan? STK_OK; STK_EEXIST:
- * others, the text says which; STK_ECORRUPT: it is damaged. `left_out_out`: samples of the plan
- * that it lacks, allowed with --on-error skip. Any thread. */
-stk_status pack_shard_equals(
-    const pack_job *job, const pack_shard *shard, uint64_t *left_out_out, stk_error *err);
+/* Does the shard under its final name hold exactly the samples of the plan? STK_OK, and its
+ * left_out and files are set (samples may be missing with --on-error skip); STK_EEXIST: it holds
+ * others, the text says which; STK_ECORRUPT: it is damaged. Any thread. */
+stk_status pack_shard_equals(const pack_job *job, pack_shard *shard, stk_error *err);
 
 #endif

@@ -76,10 +76,10 @@ static stk_status differs(const comparison *c, const pack_sample *planned)
     return STK_EEXIST;
 }
 
-static stk_status compare(const comparison *c, uint64_t *left_out_out)
+static stk_status compare(const comparison *c, uint64_t *left_out_out, uint64_t *files_out)
 {
     bool skips = c->job->s.on_error == ON_ERROR_SKIP;
-    uint64_t count = stk_dataset_count(c->dataset), at = 0, left_out = 0;
+    uint64_t count = stk_dataset_count(c->dataset), at = 0, left_out = 0, files = 0;
     stk_sample sample;
 
     for (size_t i = 0; i < c->shard->count; i++) {
@@ -87,6 +87,7 @@ static stk_status compare(const comparison *c, uint64_t *left_out_out)
 
         if (at < count && stk_dataset_sample(c->dataset, at, &sample, NULL) == STK_OK &&
             same_sample(c, planned, &sample)) {
+            files += planned->count + planned->adds_label;
             at++;
         } else if (skips) {
             left_out++;
@@ -100,11 +101,11 @@ static stk_status compare(const comparison *c, uint64_t *left_out_out)
             (unsigned long long)(count - at));
     }
     *left_out_out = left_out;
+    *files_out = files;
     return STK_OK;
 }
 
-stk_status pack_shard_equals(
-    const pack_job *job, const pack_shard *shard, uint64_t *left_out_out, stk_error *err)
+stk_status pack_shard_equals(const pack_job *job, pack_shard *shard, stk_error *err)
 {
     stk_dataset_options opening = STK_DATASET_OPTIONS_INIT;
     comparison c = {.job = job, .shard = shard, .err = err};
@@ -116,7 +117,7 @@ stk_status pack_shard_equals(
     st = stk_dataset_open(&path, 1, &opening, &c.dataset, err);
     if (st < 0)
         return st;
-    st = compare(&c, left_out_out);
+    st = compare(&c, &shard->left_out, &shard->files);
     stk_dataset_unref(c.dataset);
     return st;
 }

@@ -288,9 +288,10 @@ static void check_shards(void *ctx, unsigned nth)
         if (nth_shard >= job->shard_count)
             break;
         shard = &job->shards[nth_shard];
+        progress_add(&job->bar, 1, 0);
         if (lstat(shard->path, &st) != 0)
             continue;
-        switch (pack_shard_equals(job, shard, &shard->left_out, &err)) {
+        switch (pack_shard_equals(job, shard, &err)) {
         case STK_OK:
             shard->kept = true;
             shard->bytes = (uint64_t)st.st_size;
@@ -333,10 +334,7 @@ static int keep_shards(pack_job *job)
             continue;
         job->samples_out += shard->count - shard->left_out;
         job->bytes_out += shard->bytes;
-        for (size_t k = 0; k < shard->count; k++) {
-            const pack_sample *sample = &job->samples[shard->first + k];
-            job->files_out += sample->count + sample->adds_label;
-        }
+        job->files_out += shard->files;
     }
     return EXIT_DONE;
 }

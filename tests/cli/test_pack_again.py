@@ -230,6 +230,7 @@ def test_unreadable_files_are_named_or_skipped_and_counted(stoker, many, powerle
 
     done = subprocess.run([*command, "--on-error", "skip", "--continue"], check=False, **run)
     assert done.returncode == 0
+    assert done.stdout.startswith("packed 198 samples in 198 files into 1 shard")
     assert "kept 1 shard" in done.stdout
 
 
