@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .dataloader import DataLoader as DataLoader
 from .loader import Loader as Loader
 
-__all__ = ["Loader"]
+__all__ = ["DataLoader", "Loader"]

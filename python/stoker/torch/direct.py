@@ -1,0 +1,96 @@
+"""Collation into memory that is there already: what `default_collate` does, without a fresh batch each time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils.data._utils.collate import (
+    collate,
+    collate_tensor_fn,
+    default_collate,
+    default_collate_fn_map,
+)
+
+from .arena import Pool
+from .transport import Packer
+
+LARGE_BYTES = 1 << 16  # smaller batches of a field are not worth a buffer of their own
+
+
+def _alike(batch: Any) -> bool:
+    """May the tensors be stacked into one of the first one's kind?"""
+    first = batch[0]
+    shape, dtype = first.shape, first.dtype
+    for tensor in batch:
+        if (
+            type(tensor) is not torch.Tensor
+            or tensor.shape != shape
+            or tensor.dtype is not dtype
+            or tensor.requires_grad
+            or tensor.layout is not torch.strided
+            or tensor.device.type != "cpu"
+        ):
+            return False
+    return True
+
+
+class _Direct:
+    """`default_collate` whose tensors are stacked by `stack` where they can be."""
+
+    def __call__(self, batch: Any) -> Any:
+        functions = default_collate_fn_map
+        if functions.get(torch.Tensor) is collate_tensor_fn:
+            functions = {**functions, torch.Tensor: self._tensor}
+        return collate(batch, collate_fn_map=functions)
+
+    def _empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor | None:
+        raise NotImplementedError
+
+    def _tensor(self, batch: Any, *, collate_fn_map: Any = None) -> Any:
+        out = None
+        if _alike(batch):
+            out = self._empty((len(batch), *batch[0].shape), batch[0].dtype)
+        if out is None:
+            # Not collate_tensor_fn: in a worker it would ask torch for shared memory.
+            if (
+                isinstance(batch[0], torch.Tensor)
+                and batch[0].layout is torch.strided
+                and not batch[0].is_nested
+            ):
+                return torch.stack(batch, 0)
+            return collate_tensor_fn(batch, collate_fn_map=collate_fn_map)
+        return torch.stack(batch, 0, out=out)
+
+
+class ArenaCollate(_Direct):
+    """In a worker: straight into the slot that the batch will travel in."""
+
+    def __init__(self, packer: Packer) -> None:
+        self._packer = packer
+
+    def _empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor | None:
+        return self._packer.empty(shape, dtype)
+
+
+class PoolCollate(_Direct):
+    """Without workers: into a buffer that no batch shows any more. Small fields as torch does it."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    def _empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor | None:
+        count = 1
+        for n in shape:
+            count *= n
+        if count * dtype.itemsize < LARGE_BYTES:
+            return None
+        lease = self._pool.lease(count * dtype.itemsize)
+        if lease is None:
+            return None
+        return torch.frombuffer(lease, dtype=dtype, count=count).view(shape)
+
+
+def direct(argument: Any, packer: Packer) -> Any:
+    """The collation of a worker in place of torch's default one; anything else as it is."""
+    return ArenaCollate(packer) if argument is default_collate else argument

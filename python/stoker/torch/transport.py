@@ -1,0 +1,258 @@
+"""Batches on their way from a worker to its parent: tensors by place, all else by pickle.
+
+The worker pickles a batch with every dense CPU tensor and NumPy array left out: their bytes go into a slot of the
+arena, if they do not lie there already because the collation put them there, and the pickle holds only shape,
+strides and place. The parent makes tensors over the same bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import sys
+import warnings
+from collections.abc import Sequence
+from math import prod
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+import torch
+
+from .arena import Reader, Slot, Writer, align
+
+NO_SLOT = -1
+
+_numpy = None
+
+
+def numpy() -> Any:
+    """NumPy, if anybody has imported it: without it there is no array to be moved."""
+    global _numpy
+    if _numpy is None:
+        _numpy = sys.modules.get("numpy")
+    return _numpy
+
+
+def _plain(tensor: torch.Tensor) -> bool:
+    """Can the tensor be told by shape, strides and bytes alone?"""
+    return (
+        tensor.layout is torch.strided
+        and tensor.device.type == "cpu"
+        and not tensor.requires_grad
+        and not tensor.is_quantized
+        and not tensor.is_conj()
+        and not tensor.is_neg()
+        and not tensor.is_nested
+    )
+
+
+def _dense(tensor: torch.Tensor) -> bool:
+    """Do the elements fill their memory without a gap and without overlap?"""
+    expected = 1
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size == 1:
+            continue
+        if stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+class _Pickler(ForkingPickler):
+    """Leaves tensors and arrays out and remembers them."""
+
+    def __init__(self, file: io.BytesIO, packer: Packer) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._packer = packer
+
+    def persistent_id(self, obj: Any) -> Any:
+        if type(obj) is torch.Tensor:
+            return self._packer.tensor(obj)
+        np = numpy()
+        if np is not None and type(obj) is np.ndarray:
+            return self._packer.array(obj)
+        return None
+
+
+class Packer:
+    """Packs batches of one worker. The collation may put tensors straight into the slot of the next one."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self.expected = 0  # bytes of a batch: the largest so far
+        self.warned = False
+        self._forget()
+
+    def _forget(self) -> None:
+        self._use(None)
+        self._forget_places()
+
+    def _use(self, slot: Slot | None) -> None:
+        self.slot = slot
+        self.base = _address(slot) if slot is not None else 0
+
+    def _forget_places(self) -> None:
+        self.known: dict[int, tuple[Any, ...]] = {}  # by id; keeps what the id stands for alive
+        self.copies: list[
+            tuple[torch.Tensor, int]
+        ] = []  # what does not lie in the slot, and where it goes
+        self.size = 0
+
+    def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor | None:
+        """A tensor in the slot of the batch that is being collated, or None if there is no room for it."""
+        count = prod(shape)
+        size = count * dtype.itemsize
+        if size == 0:
+            return None
+        if self.slot is None:
+            self._use(self.writer.acquire(max(self.expected, size)))
+        at = self.slot.take(size) if self.slot is not None else None
+        if at is None:
+            return None
+        assert self.slot is not None
+        return torch.frombuffer(self.slot.buffer, dtype=dtype, count=count, offset=at).view(shape)
+
+    def _place(self, tensor: torch.Tensor) -> int:
+        """Where the bytes lie in the slot; if they do not, -1 - n for the n-th copy."""
+        if tensor.numel() == 0:
+            return 0
+        if self.slot is not None and 0 <= tensor.data_ptr() - self.base < self.slot.capacity:
+            return tensor.data_ptr() - self.base
+        at = align(self.size)
+        self.size = at + tensor.numel() * tensor.element_size()
+        self.copies.append((tensor, at))
+        return -len(self.copies)
+
+    def tensor(self, tensor: torch.Tensor) -> Any:
+        """What stands for a tensor in the pickle; None: it is pickled as torch does it."""
+        if id(tensor) in self.known:
+            return self.known[id(tensor)][0]
+        if not _plain(tensor):
+            return None
+        kept = tensor if _dense(tensor) else tensor.contiguous()
+        pid = ("t", self._place(kept), kept.dtype, tuple(kept.shape), tuple(kept.stride()))
+        self.known[id(tensor)] = (pid, tensor, kept)
+        return pid
+
+    def array(self, array: Any) -> Any:
+        """The same for an array; None: it is pickled as NumPy does it."""
+        if id(array) in self.known:
+            return self.known[id(array)][0]
+        if array.dtype.hasobject or array.dtype.names is not None or array.ndim == 0:
+            return None
+        np = numpy()
+        order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+        flat = np.asarray(array, order=order).reshape(-1, order="A").view(np.uint8)
+        kept = torch.from_numpy(flat if flat.flags.writeable else flat.copy())
+        pid = ("a", self._place(kept), array.dtype.str, array.shape, order)
+        self.known[id(array)] = (pid, array, kept)
+        return pid
+
+    def _dump(self, obj: Any) -> bytes:
+        file = io.BytesIO()
+        self._forget_places()
+        _Pickler(file, self).dump(obj)
+        return file.getvalue()
+
+    def pack(self, obj: Any) -> tuple[Any, ...]:
+        """The message for an object: slot number, its offset and capacity, places of copies, pickle."""
+        try:
+            return self._pack(obj)
+        finally:
+            self._forget()
+
+    def _pack(self, obj: Any) -> tuple[Any, ...]:
+        data = self._dump(obj)
+        used = align(self.slot.used) if self.slot is not None else 0
+        self.expected = max(self.expected, used + align(self.size))
+        if self.size > 0 and self.slot is None:
+            self._use(self.writer.acquire(self.expected))
+        start = self.slot.take(self.size) if self.slot is not None else None
+        if start is None and self.slot is not None:
+            # The slot has no room for the rest: all of it goes to one that has.
+            small = self.slot
+            self._use(None)
+            data = self._dump(obj)
+            self._use(self.writer.acquire(align(self.size), but=small))
+            start = self.slot.take(self.size) if self.slot is not None else None
+        if self.slot is None or start is None:
+            return self._by_value(obj) if self.size > 0 else (NO_SLOT, 0, 0, [], data)
+        for tensor, at in self.copies:
+            _tensor_at(
+                self.slot.buffer, start + at, tensor.dtype, tensor.shape, tensor.stride()
+            ).copy_(tensor)
+        self.writer.publish(self.slot)
+        places = [start + at for _, at in self.copies]
+        return (self.slot.number, self.slot.offset, self.slot.capacity, places, data)
+
+    def _by_value(self, obj: Any) -> tuple[Any, ...]:
+        if not self.warned:
+            self.warned = True
+            warnings.warn(
+                f"the arena of a worker is full (arena_bytes={self.writer.ceiling:,} for each worker, or no "
+                "memory): batches are copied from now on; keep fewer batches, or raise arena_bytes",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        file = io.BytesIO()
+        _ByValue(file, pickle.HIGHEST_PROTOCOL).dump(obj)
+        return (NO_SLOT, 0, 0, [], file.getvalue())
+
+
+def _address(slot: Slot) -> int:
+    return torch.frombuffer(slot.buffer, dtype=torch.uint8, count=1).data_ptr()
+
+
+def _tensor_at(
+    buffer: Any, at: int, dtype: torch.dtype, shape: Sequence[int], strides: Sequence[int]
+) -> torch.Tensor:
+    flat = torch.frombuffer(buffer, dtype=dtype, count=prod(shape), offset=at)
+    return flat.as_strided(tuple(shape), tuple(strides))
+
+
+class _ByValue(ForkingPickler):
+    """Plain tensors as their bytes: without the arena there is nothing else that needs no file."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if type(obj) is torch.Tensor and _plain(obj):
+            raw = (
+                obj.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+                if obj.numel()
+                else b""
+            )
+            return _tensor_of, (raw, obj.dtype, tuple(obj.shape))
+        return NotImplemented
+
+
+def _tensor_of(raw: bytes, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
+    if not raw:
+        return torch.empty(shape, dtype=dtype)
+    return torch.frombuffer(bytearray(raw), dtype=dtype).view(shape)
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, data: bytes, lease: Any, places: list[int]) -> None:
+        super().__init__(io.BytesIO(data))
+        self._lease = lease
+        self._places = places
+
+    def persistent_load(self, pid: Any) -> Any:
+        kind, place, dtype, shape, how = pid
+        at = place if place >= 0 else self._places[-1 - place]
+        count = prod(shape)
+        if kind == "t":
+            if count == 0:
+                return torch.empty_strided(shape, how, dtype=dtype)
+            return _tensor_at(self._lease, at, dtype, shape, how)
+        import numpy as np
+
+        if count == 0:
+            return np.empty(shape, dtype, order=how)
+        return np.frombuffer(self._lease, dtype, count, at).reshape(shape, order=how)
+
+
+def unpack(message: tuple[Any, ...], reader: Reader) -> Any:
+    """The object of a message. Its tensors and arrays keep the slot."""
+    number, offset, capacity, places, data = message
+    lease = reader.lease(number, offset, capacity) if number != NO_SLOT else None
+    return _Unpickler(data, lease, places).load()

@@ -1,0 +1,248 @@
+"""Queues, processes and the start of a worker for `stoker.torch.DataLoader`.
+
+torch's iterator decides which worker gets which task, seeds the workers, and knows how to end them; all of that
+stays as it is. It asks a multiprocessing context for queues and processes, and here is one that hands out pipes and
+an arena instead: a pipe each way for each worker, so that none ever waits for a lock that a dead one holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import multiprocessing
+import multiprocessing.connection
+import os
+import pickle
+import queue
+import select
+import signal
+import threading
+from collections import deque
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+from .arena import Memory, Reader, Writer
+from .transport import Packer, unpack
+
+PIPE_BYTES = 1 << 20  # tasks of a worker that wait in its pipe: plenty for indices
+F_SETPIPE_SZ = 1031  # Linux; named in fcntl from Python 3.10 on
+
+
+class TaskQueue:
+    """Tasks on their way to one worker: a pipe of which the parent writes one end and the worker reads the other."""
+
+    def __init__(self, context: Any) -> None:
+        self._reader, self._writer = context.Pipe(duplex=False)
+        with contextlib.suppress(OSError):  # not allowed to be so large: a smaller one does, too
+            fcntl.fcntl(self._writer.fileno(), F_SETPIPE_SZ, PIPE_BYTES)
+        self._backlog: deque[bytes] = deque()
+        self._lock = threading.Lock()
+        self._feeding = False
+
+    def __getstate__(self) -> object:
+        return self._reader
+
+    def __setstate__(self, state: Any) -> None:
+        self._reader, self._writer = state, None
+
+    def put(self, obj: Any) -> None:
+        data = bytes(ForkingPickler.dumps(obj))
+        if len(data) < PIPE_BYTES // 64 and not self._feeding:
+            with contextlib.suppress(
+                BrokenPipeError, OSError
+            ):  # the worker is dead: that is found out elsewhere
+                self._writer.send_bytes(data)
+            return
+        with self._lock:
+            self._backlog.append(data)
+            if not self._feeding:
+                self._feeding = True
+                threading.Thread(target=self._feed, name="stoker-tasks", daemon=True).start()
+
+    def _feed(self) -> None:
+        """Tasks too large for the pipe are written by a thread, so that nobody waits for the worker."""
+        while True:
+            with self._lock:
+                if not self._backlog:
+                    self._feeding = False
+                    return
+                data = self._backlog.popleft()
+            try:
+                self._writer.send_bytes(data)
+            except (BrokenPipeError, OSError, AttributeError):
+                return
+
+    def get(self, timeout: float | None = None) -> Any:
+        if not self._reader.poll(timeout):
+            raise queue.Empty
+        return pickle.loads(self._reader.recv_bytes())
+
+    def cancel_join_thread(self) -> None:
+        """Nothing is joined anyway."""
+
+    def close(self) -> None:
+        for end in (self._reader, self._writer):
+            if end is not None:
+                end.close()
+
+
+class ResultQueue:
+    """Batches on their way back: the parent's end of all workers' pipes and arenas."""
+
+    def __init__(self) -> None:
+        self._readers: dict[Any, Reader] = {}
+        self._sentinels: list[int] = []
+
+    def add(self, connection: Any, memory: Memory) -> None:
+        self._readers[connection] = Reader(memory)
+
+    def watch(self, process: Any) -> None:
+        """A worker that dies ends the wait at once, not at the next look."""
+        self._sentinels.append(process.sentinel)
+
+    def get(self, timeout: float | None = None) -> Any:
+        ready = multiprocessing.connection.wait([*self._readers, *self._sentinels], timeout)
+        for end in ready:
+            reader = self._readers.get(end)
+            if reader is None:
+                continue
+            try:
+                index, message = pickle.loads(end.recv_bytes())
+            except (EOFError, OSError):
+                del self._readers[end]
+                continue
+            return index, unpack(message, reader)
+        # Whoever has ended was worth one look only: one that ended as it should is not to be looked at again.
+        self._sentinels = [s for s in self._sentinels if s not in ready]
+        raise queue.Empty
+
+    def put(self, obj: Any) -> None:
+        """What torch puts here itself only wakes a thread that pins memory; nothing has to arrive."""
+
+    def cancel_join_thread(self) -> None:
+        """Nothing is joined anyway."""
+
+    def close(self) -> None:
+        for end, reader in self._readers.items():
+            end.close()
+            reader.memory.close()
+        self._readers.clear()
+
+
+class WorkerEnd:
+    """The worker's side of the result queue, and what else it needs; goes to it with the arguments of its process."""
+
+    def __init__(self, connection: Any, memory: Memory, ceiling: int, parent: int) -> None:
+        self.connection = connection
+        self.memory = memory
+        self.ceiling = ceiling
+        self.parent = parent
+        self.packer: Packer | None = None
+
+    def start(self) -> None:
+        self.packer = Packer(Writer(self.memory, self.ceiling))
+        threading.Thread(
+            target=_die_with, args=(self.parent,), name="stoker-parent", daemon=True
+        ).start()
+
+    def put(self, obj: Any) -> None:
+        index, data = obj
+        assert self.packer is not None
+        message = self.packer.pack(data)
+        with contextlib.suppress(
+            BrokenPipeError
+        ):  # the parent does not listen any more: it is ending us
+            self.connection.send_bytes(ForkingPickler.dumps((index, message)))
+
+    def cancel_join_thread(self) -> None:
+        """Nothing is joined anyway."""
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def _die_with(parent: int) -> None:
+    """End this process when the one that trains has ended, however it ended; costs nothing until then."""
+    try:
+        descriptor = os.pidfd_open(parent)
+    except ProcessLookupError:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return
+    except (
+        AttributeError,
+        OSError,
+    ):  # an old kernel: torch looks for its parent every few seconds, too
+        return
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    while not poll.poll():
+        pass
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def worker_main(target: Any, end: WorkerEnd, args: tuple[Any, ...]) -> None:
+    """Where a worker begins: torch's own loop, with our end of the pipe and our collation."""
+    from .direct import direct
+
+    end.start()
+    assert end.packer is not None
+    given = [end if isinstance(a, ResultQueue) else direct(a, end.packer) for a in args]
+    args = ()
+    target(*given)
+
+
+class Context:
+    """What torch's iterator takes for a multiprocessing context."""
+
+    def __init__(self, context: Any, ceiling: int) -> None:
+        self._context = context
+        self._ceiling = ceiling
+        self._results: ResultQueue | None = None
+
+    def Queue(self) -> Any:
+        if (
+            self._results is None
+        ):  # torch asks for the results first, then for the tasks of each worker
+            self._results = ResultQueue()
+            return self._results
+        return TaskQueue(self._context)
+
+    def Event(self) -> Any:
+        return self._context.Event()
+
+    def Process(self, target: Any, args: tuple[Any, ...]) -> Any:
+        assert self._results is not None
+        reader, writer = self._context.Pipe(duplex=False)
+        memory = Memory()
+        end = WorkerEnd(writer, memory, self._ceiling, os.getpid())
+        shipped = tuple(_Results() if a is self._results else a for a in args)
+        process = self._context.Process(target=worker_main, args=(target, end, shipped))
+        self._results.add(reader, memory)
+        return _Started(process, self._results, writer)
+
+
+class _Results(ResultQueue):
+    """Stands for the result queue in the arguments of a worker, which puts its own end there."""
+
+
+class _Started:
+    """A process that is watched from its start on; all else is the process's own."""
+
+    def __init__(self, process: Any, results: ResultQueue, writer: Any) -> None:
+        self._process = process
+        self._results = results
+        self._writer = writer
+
+    def start(self) -> None:
+        self._process.start()
+        self._writer.close()  # the worker's end: only then its death is seen
+        self._results.watch(self._process)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._process, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "daemon":
+            self._process.daemon = value
+        else:
+            object.__setattr__(self, name, value)
