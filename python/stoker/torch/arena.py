@@ -13,13 +13,15 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import resource
 import weakref
 from collections.abc import Callable
 from functools import partial
 from multiprocessing import reduction
 
 PAGE = 4096
-MAX_SLOTS = PAGE  # a state byte each
+NOTES = PAGE - 64  # what a worker tells of itself: its peak memory, 8 bytes
+MAX_SLOTS = NOTES  # a state byte each
 FREE, FILLED = 0, 1
 ALIGN = 64
 
@@ -37,11 +39,20 @@ class Memory:
         self.states = mmap.mmap(self.fd, PAGE)
 
     def __getstate__(self) -> object:
-        return reduction.DupFd(self.fd)  # type: ignore[attr-defined]
+        return reduction.DupFd(self.fd)
 
     def __setstate__(self, state: object) -> None:
         self.fd = state.detach()  # type: ignore[attr-defined]
         self.states = mmap.mmap(self.fd, PAGE)
+
+    def note_memory(self) -> None:
+        """In the worker: leave its peak memory where it can be read after its death."""
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        self.states[NOTES : NOTES + 8] = peak.to_bytes(8, "little")
+
+    def noted_memory(self) -> int:
+        """Peak memory of the worker in bytes when it last finished a batch; 0 before."""
+        return int.from_bytes(self.states[NOTES : NOTES + 8], "little")
 
     def close(self) -> None:
         """Give the descriptor back. What is mapped stays valid as long as something shows it."""
@@ -85,9 +96,9 @@ class Writer:
         states = self.memory.states
         best: Slot | None = None
         for slot in self.slots:
-            if slot is not but and states[slot.number] == FREE and slot.capacity >= size:
-                if best is None or slot.capacity < best.capacity:
-                    best = slot
+            fits = states[slot.number] == FREE and slot.capacity >= size and slot is not but
+            if fits and (best is None or slot.capacity < best.capacity):
+                best = slot
         if best is None:
             best = self._grow(size)
         if best is not None:

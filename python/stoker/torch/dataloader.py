@@ -6,10 +6,13 @@ subclasses; what differs is where a batch lies and how it travels.
 
 from __future__ import annotations
 
+import signal
+from textwrap import shorten
 from typing import Any
 
 import torch
 import torch.utils.data
+from torch.utils.data._utils import MP_STATUS_CHECK_INTERVAL
 from torch.utils.data._utils.collate import default_collate
 from torch.utils.data.dataloader import (
     _BaseDataLoaderIter,
@@ -24,7 +27,7 @@ from .workers import Context
 ARENA_BYTES = 4 << 30  # ceiling of each worker's arena, and of the buffers without workers
 
 
-class DataLoader(torch.utils.data.DataLoader):
+class DataLoader(torch.utils.data.DataLoader[Any]):
     """A drop-in for `torch.utils.data.DataLoader`: the same batches, errors and draws, another transport.
 
     Parameters
@@ -83,10 +86,68 @@ class _LoaderView:
 
 
 class _WorkersIter(_MultiProcessingDataLoaderIter):
-    """With workers."""
+    """With workers: torch's iterator, and what it says when one of them dies or is stuck."""
+
+    _sent: dict[int, Any]  # indices of the tasks on their way, by task
 
     def __init__(self, loader: DataLoader) -> None:
         super().__init__(_LoaderView(loader))
+
+    def _reset(self, loader: Any, first_iter: bool = False) -> None:
+        self._sent = {}
+        super()._reset(loader, first_iter)
+
+    def _next_index(self) -> Any:
+        index = super()._next_index()  # type: ignore[no-untyped-call]
+        self._sent = {task: self._sent[task] for task in self._task_info if task in self._sent}
+        self._sent[self._send_idx] = index
+        return index
+
+    def _try_get_data(self, timeout: float = MP_STATUS_CHECK_INTERVAL) -> Any:
+        try:
+            return super()._try_get_data(timeout)  # type: ignore[no-untyped-call]
+        except RuntimeError as error:
+            if "exited unexpectedly" not in str(error):
+                raise
+            dead = [n for n, w in enumerate(self._workers) if not w.is_alive()]
+            raise RuntimeError(
+                "; ".join([str(error), *map(self._obituary, dead)])
+            ) from error.__cause__
+
+    def _get_data(self) -> Any:
+        try:
+            return super()._get_data()  # type: ignore[no-untyped-call]
+        except RuntimeError as error:
+            if "timed out" not in str(error):
+                raise
+            late = sorted({info[0] for info in self._task_info.values() if len(info) == 1})
+            waits = [
+                f"worker {n} (pid {self._workers[n].pid}) is at {self._tasks_of(n)}" for n in late
+            ]
+            raise RuntimeError("; ".join([str(error), *waits])) from error.__cause__
+
+    def _tasks_of(self, worker: int) -> str:
+        """Its oldest unfinished task: the others have not been begun."""
+        for task, info in self._task_info.items():
+            if info[0] == worker and len(info) == 1:
+                return f"task {task}, indices {shorten(repr(self._sent.get(task)), 200, placeholder=' ...]')}"
+        return "no task"
+
+    def _obituary(self, worker: int) -> str:
+        process: Any = self._workers[worker]
+        code = process.exitcode
+        how = f"exit code {code}"
+        if code is not None and code < 0:
+            how = f"killed by {signal.Signals(-code).name}"
+        text = f"worker {worker} (pid {process.pid}): {how}, at {self._tasks_of(worker)}"
+        peak = process.memory.noted_memory()
+        if peak:
+            text += f", had used up to {peak >> 20} MiB of memory"
+        if code == -signal.SIGKILL:
+            text += "; SIGKILL is most often the system running out of memory: use fewer workers or smaller samples"
+        if code == -signal.SIGBUS:
+            text += "; SIGBUS is most often a file that was cut while it was mapped, or a full disk"
+        return text
 
     def _shutdown_workers(self) -> None:
         done = self._shutdown

@@ -40,7 +40,7 @@ class _Direct:
 
     def __call__(self, batch: Any) -> Any:
         functions = default_collate_fn_map
-        if functions.get(torch.Tensor) is collate_tensor_fn:
+        if functions.get(torch.Tensor) in (collate_tensor_fn, _stack):
             functions = {**functions, torch.Tensor: self._tensor}
         return collate(batch, collate_fn_map=functions)
 
@@ -52,15 +52,26 @@ class _Direct:
         if _alike(batch):
             out = self._empty((len(batch), *batch[0].shape), batch[0].dtype)
         if out is None:
-            # Not collate_tensor_fn: in a worker it would ask torch for shared memory.
-            if (
-                isinstance(batch[0], torch.Tensor)
-                and batch[0].layout is torch.strided
-                and not batch[0].is_nested
-            ):
-                return torch.stack(batch, 0)
-            return collate_tensor_fn(batch, collate_fn_map=collate_fn_map)
+            return _stack(batch, collate_fn_map=collate_fn_map)
         return torch.stack(batch, 0, out=out)
+
+
+def _stack(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    """torch's collation of tensors, but never into shared memory of torch's."""
+    first = batch[0]
+    if first.layout is not torch.strided or first.is_nested:
+        return collate_tensor_fn(batch, collate_fn_map=collate_fn_map)
+    return torch.stack(batch, 0)
+
+
+def keep_private() -> None:
+    """In a worker: `default_collate` called by a user's own collation makes ordinary tensors.
+
+    torch would put them into shared memory, one file each. They are not put into the slot either: who
+    knows how long the user keeps them.
+    """
+    if default_collate_fn_map.get(torch.Tensor) is collate_tensor_fn:
+        default_collate_fn_map[torch.Tensor] = _stack
 
 
 class ArenaCollate(_Direct):

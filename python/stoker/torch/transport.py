@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import pickle
 import sys
-import warnings
 from collections.abc import Sequence
 from math import prod
 from multiprocessing.reduction import ForkingPickler
@@ -20,7 +19,9 @@ import torch
 
 from .arena import Reader, Slot, Writer, align
 
-NO_SLOT = -1
+NO_SLOT = -1  # a batch without tensors and arrays
+BY_VALUE = -2  # no room in the arena
+LARGE_PICKLE = 1 << 14  # bytes; a larger one goes through the slot, so that no pipe ever fills up
 
 _numpy = None
 
@@ -80,7 +81,6 @@ class Packer:
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
         self.expected = 0  # bytes of a batch: the largest so far
-        self.warned = False
         self._forget()
 
     def _forget(self) -> None:
@@ -163,6 +163,9 @@ class Packer:
 
     def _pack(self, obj: Any) -> tuple[Any, ...]:
         data = self._dump(obj)
+        large = len(data) > LARGE_PICKLE
+        if large:
+            self._add_pickle(data)
         used = align(self.slot.used) if self.slot is not None else 0
         self.expected = max(self.expected, used + align(self.size))
         if self.size > 0 and self.slot is None:
@@ -173,6 +176,8 @@ class Packer:
             small = self.slot
             self._use(None)
             data = self._dump(obj)
+            if large:
+                self._add_pickle(data)
             self._use(self.writer.acquire(align(self.size), but=small))
             start = self.slot.take(self.size) if self.slot is not None else None
         if self.slot is None or start is None:
@@ -183,20 +188,17 @@ class Packer:
             ).copy_(tensor)
         self.writer.publish(self.slot)
         places = [start + at for _, at in self.copies]
-        return (self.slot.number, self.slot.offset, self.slot.capacity, places, data)
+        inside = len(data) if large else data
+        return (self.slot.number, self.slot.offset, self.slot.capacity, places, inside)
+
+    def _add_pickle(self, data: bytes) -> None:
+        """The last copy: the pickle itself."""
+        self._place(torch.frombuffer(bytearray(data), dtype=torch.uint8))
 
     def _by_value(self, obj: Any) -> tuple[Any, ...]:
-        if not self.warned:
-            self.warned = True
-            warnings.warn(
-                f"the arena of a worker is full (arena_bytes={self.writer.ceiling:,} for each worker, or no "
-                "memory): batches are copied from now on; keep fewer batches, or raise arena_bytes",
-                RuntimeWarning,
-                stacklevel=2,
-            )
         file = io.BytesIO()
         _ByValue(file, pickle.HIGHEST_PROTOCOL).dump(obj)
-        return (NO_SLOT, 0, 0, [], file.getvalue())
+        return (BY_VALUE, 0, 0, [], file.getvalue())
 
 
 def _address(slot: Slot) -> int:
@@ -254,5 +256,9 @@ class _Unpickler(pickle.Unpickler):
 def unpack(message: tuple[Any, ...], reader: Reader) -> Any:
     """The object of a message. Its tensors and arrays keep the slot."""
     number, offset, capacity, places, data = message
-    lease = reader.lease(number, offset, capacity) if number != NO_SLOT else None
+    if number < 0:
+        return _Unpickler(data, None, places).load()
+    lease = reader.lease(number, offset, capacity)
+    if isinstance(data, int):  # its size: it lies in the slot, behind all else
+        data = bytes(memoryview(lease)[places[-1] : places[-1] + data])
     return _Unpickler(data, lease, places).load()

@@ -17,12 +17,13 @@ import queue
 import select
 import signal
 import threading
+import warnings
 from collections import deque
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from .arena import Memory, Reader, Writer
-from .transport import Packer, unpack
+from .transport import BY_VALUE, Packer, unpack
 
 PIPE_BYTES = 1 << 20  # tasks of a worker that wait in its pipe: plenty for indices
 F_SETPIPE_SZ = 1031  # Linux; named in fcntl from Python 3.10 on
@@ -92,6 +93,7 @@ class ResultQueue:
     def __init__(self) -> None:
         self._readers: dict[Any, Reader] = {}
         self._sentinels: list[int] = []
+        self._warned = False
 
     def add(self, connection: Any, memory: Memory) -> None:
         self._readers[connection] = Reader(memory)
@@ -101,20 +103,31 @@ class ResultQueue:
         self._sentinels.append(process.sentinel)
 
     def get(self, timeout: float | None = None) -> Any:
-        ready = multiprocessing.connection.wait([*self._readers, *self._sentinels], timeout)
-        for end in ready:
-            reader = self._readers.get(end)
-            if reader is None:
-                continue
+        ready: list[Any] = multiprocessing.connection.wait(
+            [*self._readers, *self._sentinels], timeout
+        )
+        for end in [e for e in ready if e in self._readers]:
             try:
                 index, message = pickle.loads(end.recv_bytes())
             except (EOFError, OSError):
                 del self._readers[end]
                 continue
-            return index, unpack(message, reader)
+            if message[0] == BY_VALUE:
+                self._warn()
+            return index, unpack(message, self._readers[end])
         # Whoever has ended was worth one look only: one that ended as it should is not to be looked at again.
         self._sentinels = [s for s in self._sentinels if s not in ready]
         raise queue.Empty
+
+    def _warn(self) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                "the arena of a worker is full (arena_bytes for each worker, or no memory): batches are "
+                "copied from now on; keep fewer batches, or raise arena_bytes",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     def put(self, obj: Any) -> None:
         """What torch puts here itself only wakes a thread that pins memory; nothing has to arrive."""
@@ -149,6 +162,7 @@ class WorkerEnd:
         index, data = obj
         assert self.packer is not None
         message = self.packer.pack(data)
+        self.memory.note_memory()
         with contextlib.suppress(
             BrokenPipeError
         ):  # the parent does not listen any more: it is ending us
@@ -182,9 +196,10 @@ def _die_with(parent: int) -> None:
 
 def worker_main(target: Any, end: WorkerEnd, args: tuple[Any, ...]) -> None:
     """Where a worker begins: torch's own loop, with our end of the pipe and our collation."""
-    from .direct import direct
+    from .direct import direct, keep_private
 
     end.start()
+    keep_private()
     assert end.packer is not None
     given = [end if isinstance(a, ResultQueue) else direct(a, end.packer) for a in args]
     args = ()
@@ -218,7 +233,7 @@ class Context:
         shipped = tuple(_Results() if a is self._results else a for a in args)
         process = self._context.Process(target=worker_main, args=(target, end, shipped))
         self._results.add(reader, memory)
-        return _Started(process, self._results, writer)
+        return _Started(process, self._results, writer, memory)
 
 
 class _Results(ResultQueue):
@@ -228,7 +243,8 @@ class _Results(ResultQueue):
 class _Started:
     """A process that is watched from its start on; all else is the process's own."""
 
-    def __init__(self, process: Any, results: ResultQueue, writer: Any) -> None:
+    def __init__(self, process: Any, results: ResultQueue, writer: Any, memory: Memory) -> None:
+        self.memory = memory
         self._process = process
         self._results = results
         self._writer = writer

@@ -1,0 +1,266 @@
+"""Without these: kept batches change under the user's hands, workers outlive their parent, memory leaks."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from stoker.torch import DataLoader  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+pytestmark = pytest.mark.torch
+
+
+class Rows:
+    """Rows that show their index in every byte."""
+
+    def __init__(self, n=64, width=5000):
+        self.n = n
+        self.width = width
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return torch.full((self.width,), i % 251, dtype=torch.uint8), i
+
+
+def right(batch):
+    rows, indices = batch
+    return all((row == i % 251).all() for row, i in zip(rows, indices.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_a_kept_batch_is_never_overwritten(num_workers):
+    loader = DataLoader(Rows(), 4, shuffle=True, num_workers=num_workers)
+    kept = [batch for _ in range(3) for batch in loader]
+    views = [batch[0][1:, 7] for batch in kept]
+    assert all(right(batch) for batch in kept)
+    values = [view.clone() for view in views]
+    del kept
+    for _ in range(3):
+        for batch in loader:
+            assert right(batch)
+    assert all(torch.equal(v, w) for v, w in zip(views, values, strict=True))
+
+
+def test_arrays_keep_their_slot_too():
+    loader = DataLoader(
+        Rows(), 4, num_workers=1, collate_fn=lambda s: np.stack([x.numpy() for x, _ in s])
+    )
+    kept = [batch[1:3] for _ in range(3) for batch in loader]
+    for nth, rows in enumerate(kept):
+        first = nth % 16 * 4 + 1
+        assert (rows[0] == first % 251).all()
+
+
+def test_memory_is_used_again():
+    loader = DataLoader(Rows(400), 8, num_workers=2, persistent_workers=True)
+    for batch in loader:
+        assert right(batch)
+    iterator = loader._iterator
+    readers = list(iterator._worker_result_queue._readers.values())
+    before = [len(r.maps) for r in readers]
+    assert max(before) <= 6  # in flight, in hand, and the first one that was too small
+    for _ in range(5):
+        assert all(right(batch) for batch in loader)
+    assert [len(r.maps) for r in readers] == before
+
+
+def test_a_batch_is_writable_and_ones_own():
+    loader = DataLoader(Rows(), 4, num_workers=1)
+    iterator = iter(loader)
+    first = next(iterator)
+    first[0].fill_(255)
+    second = next(iterator)
+    assert right(second)
+    assert (first[0] == 255).all()
+
+
+def test_a_full_arena_copies_and_says_so_once():
+    loader = DataLoader(Rows(), 4, num_workers=1, arena_bytes=50_000)
+    with pytest.warns(RuntimeWarning, match="raise arena_bytes") as told:
+        kept = list(loader)
+    assert len([w for w in told if "arena_bytes" in str(w.message)]) == 1
+    assert all(right(batch) for batch in kept)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert all(right(b) for b in DataLoader(Rows(width=70_000), 4, arena_bytes=1))
+
+
+def fds():
+    return len(os.listdir("/proc/self/fd"))
+
+
+def children():
+    return len(pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+
+
+@pytest.mark.parametrize("end", ["whole", "break", "error"])
+def test_nothing_is_left_behind(end):
+    def once():
+        try:
+            for nth, _ in enumerate(DataLoader(Rows(), 4, num_workers=2)):
+                if end == "break" and nth == 2:
+                    break
+                if end == "error" and nth == 2:
+                    raise ZeroDivisionError
+        except ZeroDivisionError:
+            pass
+
+    once()
+    gc.collect()
+    before = fds(), children(), os.listdir("/dev/shm")
+    for _ in range(5):
+        once()
+    gc.collect()
+    assert (fds(), children(), os.listdir("/dev/shm")) == before
+
+
+def run(text, **options):
+    code = textwrap.dedent(text)
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+SLOW = """
+    import os, sys, time, torch
+    from stoker.torch import DataLoader
+    class Slow:
+        def __len__(self): return 1000
+        def __getitem__(self, i):
+            time.sleep(0.05)
+            return i
+    iterator = iter(DataLoader(Slow(), 2, num_workers=2))
+    next(iterator)
+    print(*[w.pid for w in iterator._workers], flush=True)
+"""
+
+
+def gone(pid):
+    try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0]
+    except FileNotFoundError:
+        return True
+    return state == "Z"  # nobody is there to fetch its exit code
+
+
+def wait_gone(pids, seconds=10):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if all(gone(pid) for pid in pids):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_workers_end_with_their_parent(how):
+    process = run(SLOW + "    time.sleep(60)\n")
+    pids = [int(pid) for pid in process.stdout.readline().split()]
+    assert len(pids) == 2
+    process.send_signal(how)
+    process.wait(20)
+    assert wait_gone(pids)
+    process.communicate()
+
+
+def test_the_interpreter_ends_with_a_living_iterator():
+    process = run(SLOW)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert wait_gone([int(pid) for pid in out.split()])
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSEGV, "exit"])
+def test_a_dead_worker_is_named_at_once(how):
+    class Deadly:
+        def __len__(self):
+            return 100
+
+        def __getitem__(self, i):
+            if i == 42:
+                if how == "exit":
+                    os._exit(3)
+                os.kill(os.getpid(), how)
+                time.sleep(60)
+            return i
+
+    begin = time.monotonic()
+    with pytest.raises(RuntimeError, match="DataLoader worker") as caught:
+        list(DataLoader(Deadly(), 2, num_workers=2))
+    assert time.monotonic() - begin < 30  # torch looks every 5 s; a hang would be for ever
+    text = str(caught.value)
+    assert "indices [42, 43]" in text
+    assert "worker 1 (pid" in text
+    assert ("exit code 3" if how == "exit" else f"killed by {how.name}") in text
+
+
+def test_a_timeout_says_who_waits_for_what():
+    class Stuck:
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, i):
+            if i == 5:
+                time.sleep(30)
+            return i
+
+    with pytest.raises(
+        RuntimeError, match=r"^DataLoader timed out after 1 seconds; worker 0 .*indices \[4, 5\]"
+    ):
+        list(DataLoader(Stuck(), 2, num_workers=2, timeout=1))
+
+
+def test_loaders_in_loaders():
+    total = 0
+    for outer in DataLoader(Rows(8), 2, num_workers=1):
+        for inner in DataLoader(Rows(8), 4, num_workers=1):
+            assert right(inner)
+            total += 1
+        assert right(outer)
+    assert total == 8
+
+
+def test_a_fork_of_the_parent_leaves_the_iterator_alone():
+    iterator = iter(DataLoader(Rows(), 4, num_workers=2))
+    first = next(iterator)
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if right(first) else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert all(right(batch) for batch in iterator)
+
+
+def test_large_tasks_and_large_pickles_do_not_block():
+    class Texts:
+        def __len__(self):
+            return 200_000
+
+        def __getitem__(self, i):
+            return f"text {i} " * 3
+
+    iterator = iter(DataLoader(Texts(), 40_000, num_workers=2))
+    batch = next(iterator)
+    assert batch[39_999] == "text 39999 " * 3
+    del iterator  # with tasks and results on their way
+    assert sum(len(b) for b in DataLoader(Texts(), 40_000, num_workers=2)) == 200_000
