@@ -73,11 +73,11 @@ def test_memory_is_used_again():
         assert right(batch)
     iterator = loader._iterator
     readers = list(iterator._worker_result_queue._readers.values())
-    before = [len(r.maps) for r in readers]
-    assert max(before) <= 6  # in flight, in hand, and the first one that was too small
     for _ in range(5):
         assert all(right(batch) for batch in loader)
-    assert [len(r.maps) for r in readers] == before
+    # two tasks in flight, two batches in hand, one that is filled meanwhile, and the first one that
+    # was too small; 250 batches went through them
+    assert max(len(r.maps) for r in readers) <= 6
 
 
 def test_a_batch_is_writable_and_ones_own():
