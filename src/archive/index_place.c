@@ -125,6 +125,7 @@ stk_status stk__index_find(
         return st;
     if (why.status == STK_OK)
         stk__error_set(&why, STK_EINDEX, "there is no index");
+    why.status = st; /* an index that cannot be read is none that fits */
     if (err != NULL)
         *err = why;
     return st;
