@@ -12,6 +12,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* ThreadSanitizer does not follow threads over a fork; tests of both are skipped under it. */
+#if defined(__SANITIZE_THREAD__)
+#    define UNDER_TSAN 1
+#elif defined(__has_feature)
+#    if __has_feature(thread_sanitizer)
+#        define UNDER_TSAN 1
+#    endif
+#endif
+#if !defined(UNDER_TSAN)
+#    define UNDER_TSAN 0
+#endif
+
 static inline void system_failed(const char *what, const char *path)
 {
     fprintf(stderr, "the test could not %s %s\n", what, path);
