@@ -34,8 +34,8 @@ static bool beside(stk__index_kind kind, const char *source, char *path)
 /* The user's cache folder, made if `make`; false if there is none. */
 static bool cache_folder(char *folder, bool make)
 {
-    const char *cache = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
+    const char *cache = getenv("XDG_CACHE_HOME"); /* NOLINT(concurrency-mt-unsafe): only read */
+    const char *home = getenv("HOME");            /* NOLINT(concurrency-mt-unsafe): so too */
     char base[PATH_BYTES];
 
     if (cache != NULL && cache[0] == '/') {

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "archive/index_file.h"
 #include "archive/index_layout.h"
@@ -11,6 +10,7 @@
 #include "base/hash.h"
 #include "base/size.h"
 #include "os/clock.h"
+#include "os/process.h"
 
 /* Sections begin at multiples of this. */
 #define SECTION_ALIGN_BYTES 64u
@@ -112,7 +112,8 @@ static stk_status create_temporary(
 
     for (uint64_t turn = 0; st == STK_EEXIST && turn < 100; turn++) {
         int length = snprintf(temporary, PATH_BYTES, "%.*s.%.180s.%lx-%llx.tmp", (int)folder, path,
-            path + folder, (unsigned long)getpid(), (unsigned long long)(stk__clock_ns() + turn));
+            path + folder, (unsigned long)stk__process_id(),
+            (unsigned long long)(stk__clock_ns() + turn));
 
         if (length < 0 || length >= (int)PATH_BYTES)
             return STK_FAIL_OS(err, STK_ESOURCE, ENAMETOOLONG, "could not create the index");

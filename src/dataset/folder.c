@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <stoker/archive.h>
 
@@ -22,6 +21,7 @@
 #include "base/hash.h"
 #include "base/size.h"
 #include "dataset/paths.h"
+#include "os/clock.h"
 #include "os/file.h"
 
 /* A time is trusted when it was this old as it was read: file systems count in up to 2 seconds. */
@@ -272,12 +272,7 @@ static stk_status take_name(void *ctx, const char *name, stk_error *err)
 
 static int64_t trusted(int64_t mtime_ns)
 {
-    struct timespec now;
-
-    if (clock_gettime(CLOCK_REALTIME, &now) != 0)
-        return UNSETTLED;
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - mtime_ns > SETTLED_NS ? mtime_ns
-                                                                                  : UNSETTLED;
+    return stk__clock_date_ns() - mtime_ns > SETTLED_NS ? mtime_ns : UNSETTLED;
 }
 
 static stk_status list_folder(walk *w, uint32_t at, stk_error *err)

@@ -11,13 +11,12 @@
 
 static stk_status add(stk__plan *plan, stk__planned_kind kind, size_t path, stk_error *err)
 {
-    stk__planned *last = plan->count > 0 ? &plan->items[plan->count - 1] : NULL;
-
-    if (kind == STK__PLANNED_LIST && last != NULL && last->kind == STK__PLANNED_LIST) {
-        last->count++;
+    if (kind == STK__PLANNED_LIST && plan->count > 0 &&
+        plan->items[plan->count - 1].kind == STK__PLANNED_LIST) {
+        plan->items[plan->count - 1].count++;
         return STK_OK;
     }
-    if (plan->count == plan->capacity) {
+    if (plan->count == plan->capacity || plan->items == NULL) {
         size_t larger = plan->capacity == 0 ? 16 : plan->capacity * 2;
         stk__planned *grown =
             stk__heap_grow(plan->heap, plan->items, plan->capacity, larger, sizeof *grown);

@@ -12,6 +12,14 @@ uint64_t stk__clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+int64_t stk__clock_date_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 void stk__clock_sleep(uint64_t wait_ns)
 {
     struct timespec left = {

@@ -13,12 +13,12 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/error.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/process.h"
 #include "os/thread.h"
 
 enum { BUCKETS = 8, WAYS = STK__FILE_SET_OPEN / BUCKETS };
@@ -252,9 +252,9 @@ static stk_status open_file(stk__file_set *set, const char *path, stk__file *fil
     }
     if (why.os_errno == EMFILE)
         stk__error_set_os(&why, st, EMFILE,
-            "could not open the file with a limit of %ld descriptors, of which this dataset holds "
-            "%u",
-            sysconf(_SC_OPEN_MAX), stk__file_set_count(set));
+            "could not open the file with a limit of %llu descriptors, of which this dataset "
+            "holds %u",
+            (unsigned long long)stk__process_max_files(), stk__file_set_count(set));
     if (err != NULL)
         *err = why;
     return stk__error_in(st, &(stk__place){.source = path}, err);
@@ -275,20 +275,21 @@ static stk_status refuse(const char *path, uint64_t found, uint64_t indexed, stk
 static void keep(bucket *home, uint32_t id, const stk__file_stat *found, stk__file *file, hold *h)
 {
     stk__file spare = STK__FILE_NONE;
-    slot *s;
+    slot *same, *room;
 
     stk__mutex_lock(&home->mutex);
-    s = find_locked(home, id);
-    if (s != NULL) {
+    same = find_locked(home, id);
+    room = same == NULL ? victim_locked(home, true) : NULL;
+    if (same != NULL) {
         spare = *file;
-        use_locked(h, home, s);
-    } else if ((s = victim_locked(home, true)) != NULL) {
-        spare = empty_locked(s);
-        s->id = id;
-        s->device = found->device;
-        s->inode = found->inode;
-        stk__store_release_u32(&s->fd, (uint32_t)file->fd + 1);
-        use_locked(h, home, s);
+        use_locked(h, home, same);
+    } else if (room != NULL) {
+        spare = empty_locked(room);
+        room->id = id;
+        room->device = found->device;
+        room->inode = found->inode;
+        stk__store_release_u32(&room->fd, (uint32_t)file->fd + 1);
+        use_locked(h, home, room);
     } else {
         *h = (hold){.file = *file};
     }

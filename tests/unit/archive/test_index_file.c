@@ -1,142 +1,10 @@
 /* Without these: an index that was cut or has a flipped bit crashes a training run, or leads to the
  * bytes of another sample. */
-#include "archive/index_build.h"
-#include "archive/index_file.h"
 #include "archive/index_layout.h"
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "support/temp_tree.h"
-#include "support/test.h"
+#include "index_by_hand.h"
 #include "support/walk_index.h"
-
-static stk__heap heap;
-
-static int make_place(void **state)
-{
-    *state = make_temp_folder();
-    return 0;
-}
-
-static int remove_place(void **state)
-{
-    remove_tree(*state);
-    assert_int_equal(stk__load_relaxed_u64(&heap.used_bytes), 0);
-    return 0;
-}
-
-static void add(stk__index_build *build, const char *name, size_t key, uint64_t offset)
-{
-    const stk__index_told told = {
-        .name = {name, strlen(name)},
-        .key = {name, key},
-        .field = {name + key + 1, strlen(name) - key - 1},
-        .offset = offset,
-        .size_bytes = 10,
-    };
-
-    assert_int_equal(stk__index_build_member(build, &told, NULL), STK_OK);
-}
-
-/* Three samples, with all kinds of sections. */
-static stk__index *make_index(stk__index_kind kind)
-{
-    static const stk__index_source source = {
-        .size_bytes = 10000, .mtime_ns = -5, .head_crc = 7, .tail_crc = 9};
-    stk__index_build *build;
-    stk__index *index;
-
-    assert_int_equal(stk__index_build_new(&heap, kind, 0, &build, NULL), STK_OK);
-    if (kind == STK__INDEX_FOLDER) {
-        assert_int_equal(stk__index_build_class(build, (stk_view){"ape", 3}, NULL), STK_OK);
-        assert_int_equal(
-            stk__index_build_folder(build, (stk_view){"ape", 3}, 12345, 99, NULL), STK_OK);
-    }
-    add(build, "a.jpg", 1, 512);
-    add(build, "a.cls", 1, 1536);
-    add(build, "dir/b.jpg", 5, 2560);
-    if (kind == STK__INDEX_FOLDER)
-        assert_int_equal(stk__index_build_class(build, (stk_view){"bee", 3}, NULL), STK_OK);
-    add(build, "c.seg.PNG", 1, 3584);
-    assert_int_equal(
-        stk__index_build_note(build, STK__NOTE_ARCHIVE, 77, NULL, "a note of %d", 1), STK_OK);
-    assert_int_equal(
-        stk__index_build_finish(build, kind == STK__INDEX_TAR ? &source : NULL, &index, NULL),
-        STK_OK);
-    stk__index_build_free(build);
-    return index;
-}
-
-static void assert_text(stk_view view, const char *text)
-{
-    assert_int_equal(view.size, strlen(text));
-    assert_memory_equal(view.data, text, view.size);
-}
-
-static void assert_is_that_index(const stk__index *index)
-{
-    uint64_t first, end;
-    stk__index_entry entry;
-    stk__index_field field;
-    stk__index_note note;
-
-    assert_int_equal(index->samples, 3);
-    assert_int_equal(index->members, 4);
-    assert_true(stk__index_sample(index, 0, &first, &end));
-    assert_int_equal(first, 0);
-    assert_int_equal(end, 2);
-    assert_true(stk__index_sample(index, 2, &first, &end));
-    assert_int_equal(first, 3);
-    assert_int_equal(end, 4);
-    assert_false(stk__index_sample(index, 3, &first, &end));
-    assert_true(stk__index_member(index, 2, &entry));
-    assert_text(entry.name, "dir/b.jpg");
-    assert_int_equal(entry.key_bytes, 5);
-    assert_int_equal(entry.offset, 2560);
-    assert_int_equal(entry.size_bytes, 10);
-    assert_int_equal(entry.field, 0);
-    assert_false(stk__index_member(index, 4, &entry));
-    assert_true(stk__index_get_field(index, 2, &field));
-    assert_text(field.name, "seg.png");
-    assert_int_equal(field.max_bytes, 10);
-    assert_int_equal(field.members, 1);
-    assert_false(stk__index_get_field(index, 3, &field));
-    assert_true(stk__index_get_note(index, 0, &note));
-    assert_string_equal(note.text, "a note of 1");
-    assert_int_equal(note.offset, 77);
-}
-
-static void a_saved_index_is_the_one_that_was_built(void **state)
-{
-    const char *path = in_folder(*state, "x.stoker");
-    stk__index *built = make_index(STK__INDEX_TAR), *read;
-    stk__index_class class;
-    stk__index_folder folder;
-
-    assert_is_that_index(built);
-    assert_int_equal(stk__index_save(built, path, NULL), STK_OK);
-    assert_int_equal(count_entries(*state), 1); /* no temporary file is left */
-    assert_int_equal(stk__index_open(&heap, path, &read, NULL), STK_OK);
-    assert_is_that_index(read);
-    assert_int_equal(stk__index_verify(read, NULL), STK_OK);
-    assert_true(stk__index_source_equal(&read->source, &built->source));
-    assert_memory_equal(read->fingerprint, built->fingerprint, sizeof read->fingerprint);
-    stk__index_close(read);
-    stk__index_close(built);
-
-    built = make_index(STK__INDEX_FOLDER);
-    assert_int_equal(stk__index_save(built, path, NULL), STK_OK); /* over the one before */
-    stk__index_close(built);
-    assert_int_equal(stk__index_open(&heap, path, &read, NULL), STK_OK);
-    assert_is_that_index(read);
-    assert_true(stk__index_get_class(read, 1, &class));
-    assert_text(class.name, "bee");
-    assert_int_equal(class.first_sample, 2);
-    assert_true(stk__index_get_folder(read, 0, &folder));
-    assert_text(folder.path, "ape");
-    assert_int_equal(folder.mtime_ns, 12345);
-    assert_int_equal(folder.names_hash, 99);
-    stk__index_close(read);
-}
 
 /* Enough samples that the file is mapped instead of read. */
 static void a_large_index_is_mapped(void **state)
@@ -326,20 +194,6 @@ static void tells_why_it_does_not_open(void **state)
     free(bytes);
 }
 
-static void nothing_stays_where_it_cannot_be_saved(void **state)
-{
-    stk_error err = STK_ERROR_INIT;
-    stk__index *index = make_index(STK__INDEX_TAR);
-
-    assert_int_equal(
-        stk__index_save(index, in_folder(*state, "missing/x.stoker"), &err), STK_ESOURCE);
-    make_folder(in_folder(*state, "taken"));
-    make_folder(in_folder(*state, "taken/in"));
-    assert_int_equal(stk__index_save(index, in_folder(*state, "taken"), &err), STK_ESOURCE);
-    assert_int_equal(count_entries(*state), 1);
-    stk__index_close(index);
-}
-
 static void a_source_is_known_by_size_time_and_ends(void **state)
 {
     const char *path = in_folder(*state, "x.tar");
@@ -375,14 +229,12 @@ static void a_source_is_known_by_size_time_and_ends(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_PLACE(a_saved_index_is_the_one_that_was_built),
         WITH_PLACE(a_large_index_is_mapped),
         WITH_PLACE(every_flipped_bit_is_noticed),
         WITH_PLACE(every_shorter_file_is_refused),
         WITH_PLACE(no_claim_of_a_header_is_believed),
         WITH_PLACE(unknown_sections_are_stepped_over),
         WITH_PLACE(tells_why_it_does_not_open),
-        WITH_PLACE(nothing_stays_where_it_cannot_be_saved),
         WITH_PLACE(a_source_is_known_by_size_time_and_ends),
     };
 

@@ -292,86 +292,6 @@ static void an_empty_file_is_damaged_and_an_empty_archive_has_no_samples(void **
     stk_dataset_unref(ds);
 }
 
-static void locates_the_first_alternative_that_a_sample_has(void **state)
-{
-    stk_error err = STK_ERROR_INIT;
-    stk_sample_field field;
-    uint32_t ids[3];
-    stk_dataset *ds;
-    made_tar t = {0};
-
-    add_listed(&t, "a.png=1 a.jpg=2 b.png=3 c.txt=4");
-    tar_end(&t);
-    assert_int_equal(open_tar(state, &t, NULL, &ds, NULL), STK_OK);
-    ids[0] = stk__dataset_field_id(ds, "jpg");
-    ids[1] = stk__dataset_field_id(ds, "webp");
-    ids[2] = stk__dataset_field_id(ds, "png");
-    assert_int_equal(ids[0], 1);
-    assert_int_equal(ids[1], UINT32_MAX);
-    assert_string_equal(stk_dataset_field(ds, 0), "png");
-    assert_null(stk_dataset_field(ds, 3));
-    assert_int_equal(stk_dataset_field_max_bytes(ds, 0), 1);
-
-    assert_int_equal(stk__dataset_locate(ds, 0, ids, 3, &field, NULL), STK_OK);
-    assert_int_equal(field.offset, 1024 + 512);
-    assert_memory_equal(field.field.data, "jpg", 4);
-    assert_int_equal(field.field_id, ids[0]);
-    assert_int_equal(stk__dataset_locate(ds, 1, ids, 3, &field, NULL), STK_OK);
-    assert_int_equal(field.offset, 2048 + 512);
-    assert_int_equal(stk__dataset_locate(ds, 2, ids, 3, &field, &err), STK_EFIELD);
-    assert_string_equal(err.key, "c");
-    assert_string_equal(err.shard, "x.tar");
-    assert_string_equal(err.field, "jpg;png");
-    assert_int_equal(err.sample, 2);
-    assert_non_null(strstr(err.text, "txt"));
-    assert_int_equal(stk__dataset_locate(ds, 3, ids, 3, &field, &err), STK_ERANGE);
-    stk_dataset_unref(ds);
-}
-
-static void finds_the_first_of_equal_keys(void **state)
-{
-    stk_error err = STK_ERROR_INIT;
-    uint64_t index;
-    stk_dataset *ds;
-    made_tar t = {0};
-
-    add_listed(&t, "b.x=1 a.x=2 c.x=3 a.y=4");
-    tar_end(&t);
-    assert_int_equal(open_tar(state, &t, NULL, &ds, NULL), STK_OK);
-    assert_int_equal(stk_dataset_find(ds, (stk_view){"a", 1}, &index, &err), STK_OK);
-    assert_int_equal(index, 1);
-    assert_int_equal(stk_dataset_find(ds, (stk_view){"c", 1}, &index, &err), STK_OK);
-    assert_int_equal(index, 2);
-    assert_int_equal(stk_dataset_find(ds, (stk_view){"ab", 2}, &index, &err), STK_EFIELD);
-    assert_string_equal(err.key, "ab");
-    stk_dataset_unref(ds);
-}
-
-static void reads_stay_inside_the_file_that_was_indexed(void **state)
-{
-    stk_error err = STK_ERROR_INIT;
-    char bytes[512];
-    stk_dataset *ds;
-    made_tar t = {0};
-
-    add_listed(&t, "a.x=1 b.x=2");
-    tar_end(&t);
-    assert_int_equal(open_tar(state, &t, NULL, &ds, NULL), STK_OK);
-    assert_int_equal(stk_dataset_read(ds, 0, 3072 - 511, (stk_span){bytes, 512}, &err), STK_ERANGE);
-    assert_int_equal(stk_dataset_read(ds, 0, UINT64_MAX, (stk_span){bytes, 2}, &err), STK_ERANGE);
-    assert_int_equal(stk_dataset_read(ds, 1, 0, (stk_span){bytes, 1}, &err), STK_ERANGE);
-    assert_int_equal(stk_dataset_read(ds, 0, 3072 - 512, (stk_span){bytes, 512}, &err), STK_OK);
-    if (truncate(in_folder(*state, "x.tar"), 2000) != 0)
-        fail();
-    err = (stk_error)STK_ERROR_INIT;
-    assert_int_equal(
-        stk_dataset_read(ds, 0, 1024 + 512, (stk_span){bytes, 512}, &err), STK_ECORRUPT);
-    assert_string_equal(err.text, "file is shorter than its index says (2000 of 3072 bytes); it "
-                                  "changed after it was indexed");
-    assert_string_equal(err.source, in_folder(*state, "x.tar"));
-    stk_dataset_unref(ds);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -392,11 +312,6 @@ int main(void)
             a_damaged_shard_is_an_error_or_what_stands_before_the_damage, make_place, remove_place),
         cmocka_unit_test_setup_teardown(
             an_empty_file_is_damaged_and_an_empty_archive_has_no_samples, make_place, remove_place),
-        cmocka_unit_test_setup_teardown(
-            locates_the_first_alternative_that_a_sample_has, make_place, remove_place),
-        cmocka_unit_test_setup_teardown(finds_the_first_of_equal_keys, make_place, remove_place),
-        cmocka_unit_test_setup_teardown(
-            reads_stay_inside_the_file_that_was_indexed, make_place, remove_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,5 @@
 /* Without these: a shard that is missing is missing in silence, shards come in the order of the
  * file system, and an index beside a shard is taken for data. */
-#include "dataset/glob.h"
 #include "dataset/paths.h"
 #include "support/temp_tree.h"
 #include "support/test.h"
@@ -41,72 +40,6 @@ static stk_status expand(const char *pattern, stk_error *err)
 
     stk__paths_fini(&paths);
     return st;
-}
-
-static void matches_names(void **state)
-{
-    static const struct {
-        const char *pattern, *name;
-        bool match;
-    } cases[] = {
-        {"*", "a", true},
-        {"*", "", true},
-        {"*", ".a", false},
-        {".*", ".a", true},
-        {"\\.a", ".a", true},
-        {"?", "a", true},
-        {"?", "", false},
-        {"?", ".", false},
-        {"a*b*c", "aXXbYYc", true},
-        {"a*b*c", "aXXbYY", false},
-        {"*a", "aaaa", true},
-        {"*ab", "aab", true},
-        {"**", "x", true},
-        {"a**", "a", true},
-        {"[abc]", "b", true},
-        {"[abc]", "d", false},
-        {"[a-c]x", "bx", true},
-        {"[!a-c]", "b", false},
-        {"[^a-c]", "d", true},
-        {"[]]", "]", true},
-        {"[!]]", "]", false},
-        {"[a-]", "-", true},
-        {"[", "[", true},
-        {"[a", "[a", true},
-        {"[a", "a", false},
-        {"a[", "a[", true},
-        {"[\\]]", "]", true},
-        {"\\*", "*", true},
-        {"\\*", "x", false},
-        {"a\\", "a\\", true},
-        {"*.tar", "x.tar", true},
-        {"*.tar", "x.tar.gz", false},
-        {"[\x80-\xff]", "\xe9", true},
-        {"caf?.tar", "caf\xe9.tar", true},
-        {"[c-a]", "b", false},
-        {"", "", true},
-        {"", "a", false},
-    };
-
-    (void)state;
-
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        stk_view pattern = {cases[i].pattern, strlen(cases[i].pattern)};
-        if (stk__glob_match(pattern, cases[i].name) != cases[i].match)
-            fail_msg("%s against %s", cases[i].pattern, cases[i].name);
-    }
-}
-
-/* A pattern of many stars must not take exponential time. */
-static void many_stars_are_no_trap(void **state)
-{
-    const char *pattern = "*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*ab";
-    char name[2001];
-    (void)state;
-
-    memset(name, 'a', 2000);
-    name[2000] = '\0';
-    assert_false(stk__glob_match((stk_view){pattern, strlen(pattern)}, name));
 }
 
 static void expands_braces_then_globs_sorted_by_bytes(void **state)
@@ -189,8 +122,6 @@ static void urls_are_refused_by_scheme(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matches_names),
-        cmocka_unit_test(many_stars_are_no_trap),
         cmocka_unit_test_setup_teardown(
             expands_braces_then_globs_sorted_by_bytes, make_place, remove_place),
         cmocka_unit_test_setup_teardown(

@@ -1,6 +1,7 @@
 /* Without these: stage times run backwards or in other units, and the verdict is nonsense. */
 #include <signal.h>
 #include <sys/time.h>
+#include <time.h>
 
 #include "os/clock.h"
 #include "support/test.h"
@@ -21,6 +22,14 @@ static void runs_forward_in_nanoseconds(void **state)
     assert_true(after - before >= 20 * 1000 * 1000);
     assert_true(
         after - before < 20ull * 1000 * 1000 * 1000); /* a slip of units, not a slow machine */
+}
+
+static void the_date_is_that_of_the_library(void **state)
+{
+    int64_t before = (int64_t)time(NULL), now = stk__clock_date_ns(), after = (int64_t)time(NULL);
+    (void)state;
+
+    assert_true(now >= (before - 1) * 1000000000 && now < (after + 2) * 1000000000);
 }
 
 static void on_alarm(int number)
@@ -49,6 +58,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_forward_in_nanoseconds),
+        cmocka_unit_test(the_date_is_that_of_the_library),
         cmocka_unit_test(a_signal_does_not_shorten_a_sleep),
     };
 
