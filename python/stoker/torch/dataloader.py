@@ -6,7 +6,9 @@ subclasses; what differs is where a batch lies and how it travels.
 
 from __future__ import annotations
 
+import os
 import signal
+import weakref
 from textwrap import shorten
 from typing import Any
 
@@ -16,12 +18,14 @@ from torch.utils.data._utils import MP_STATUS_CHECK_INTERVAL
 from torch.utils.data._utils.collate import default_collate
 from torch.utils.data.dataloader import (
     _BaseDataLoaderIter,
+    _DatasetKind,
     _MultiProcessingDataLoaderIter,
     _SingleProcessDataLoaderIter,
 )
 
 from .arena import Pool
 from .direct import PoolCollate
+from .resume import Start, check, dataset_state, describe
 from .workers import Context
 
 ARENA_BYTES = 4 << 30  # ceiling of each worker's arena, and of the buffers without workers
@@ -36,6 +40,9 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     arena_bytes : int, keyword only
         Ceiling in bytes of the memory that each worker keeps for batches; 4 GiB. Memory is taken only
         as batches need it. Beyond it batches are copied, with one warning.
+    snapshot_every_n_steps : int, keyword only
+        Accepted for scripts that were written for torchdata's StatefulDataLoader; a state can be taken
+        at every step, and costs nothing before it is.
 
     Notes
     -----
@@ -48,54 +55,233 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     Without workers, large fields are collated into buffers that are used again.
     """
 
-    def __init__(self, *args: Any, arena_bytes: int = ARENA_BYTES, **options: Any) -> None:
-        if isinstance(arena_bytes, bool) or not isinstance(arena_bytes, int) or arena_bytes < 0:
-            raise ValueError(f"arena_bytes is {arena_bytes!r}; it must be an integer of 0 or more")
+    def __init__(
+        self,
+        *args: Any,
+        arena_bytes: int = ARENA_BYTES,
+        snapshot_every_n_steps: int = 1,
+        **options: Any,
+    ) -> None:
+        for name, value in (
+            ("arena_bytes", arena_bytes),
+            ("snapshot_every_n_steps", snapshot_every_n_steps),
+        ):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise ValueError(f"{name} is {value!r}; it must be an integer of 0 or more")
         super().__init__(*args, **options)
         self.arena_bytes = arena_bytes
+        self.snapshot_every_n_steps = snapshot_every_n_steps
+        self._pool: Pool | None = None
+        self._latest: weakref.ref[Any] | None = None
+        self._waiting: dict[str, Any] | None = None  # a state for the next iterator
+        self._finished: dict[str, Any] | None = None
+
+    def __iter__(self) -> Any:
+        old: Any = self._iterator
+        if old is not None and self._waiting is not None:
+            old._shutdown_workers()  # persistent workers of the epoch that the state replaces
+            self._iterator = None
+        iterator: Any = super().__iter__()
+        self._waiting = None
+        self._latest = weakref.ref(iterator)
+        return iterator
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
-        if self.num_workers == 0:
-            return _InlineIter(self)
-        self.check_worker_number_rationality()
-        return _WorkersIter(self)
+        start = Start(self, self._waiting)
+        with start:
+            if self.num_workers == 0:
+                return _InlineIter(self, start)
+            self.check_worker_number_rationality()
+            return _WorkersIter(self, start)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the latest iterator stands: batches handed out count, those in flight do not.
+
+        Returns
+        -------
+        dict
+            Of numbers, lists and strings, and of what stateful datasets and samplers add. Before the
+            first iterator it says: from the start.
+        """
+        iterator = self._latest() if self._latest is not None else None
+        if iterator is not None:
+            return iterator.state_dict()  # type: ignore[no-any-return]
+        if self._waiting is not None:
+            return self._waiting
+        if self._finished is not None:
+            return self._finished
+        with Start(self, None) as start:
+            return describe(start, 0, False, None, -1)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Let the next iterator go on where the state says.
+
+        Map-style datasets: the same indices in the same order, none fetched again; any number of
+        workers. Iterable datasets: each worker's copy is given its own state by its
+        ``load_state_dict``; without one the batches already used are fetched and thrown away.
+
+        Raises
+        ------
+        ValueError
+            Not such a state; or an iterable dataset with another number of workers.
+        """
+        if not state:
+            return
+        self._waiting = check(state, self)
+        self._latest = None
 
 
-class _InlineIter(_SingleProcessDataLoaderIter):
+class _Counting:
+    """What both kinds of iterators have in common: they count, and tell their state."""
+
+    _start: Start
+    _stoker_yielded: int
+    _stoker_done: bool
+
+    def _begin(self, loader: DataLoader, start: Start) -> None:
+        self._owner = loader
+        self._start = start
+        start.begun_with(self)
+        self._stoker_yielded = start.skip
+        self._stoker_done = False
+
+    def _count(self, fetch: Any) -> Any:
+        try:
+            batch = fetch()
+        except StopIteration:
+            self._stoker_done = True
+            self._owner._finished = self.state_dict()
+            raise
+        self._stoker_yielded += 1
+        return batch
+
+    def _workers_state(self) -> tuple[Any, int]:
+        return dataset_state(self._owner), -1
+
+    def state_dict(self) -> dict[str, Any]:
+        return describe(
+            self._start, self._stoker_yielded, self._stoker_done, *self._workers_state()
+        )
+
+
+class _InlineIter(_Counting, _SingleProcessDataLoaderIter):
     """Without workers."""
 
-    def __init__(self, loader: DataLoader) -> None:
-        super().__init__(loader)
+    def __init__(self, loader: DataLoader, start: Start) -> None:
+        state = start.state
+        if state is not None and state["dataset"] is not None:
+            loader.dataset.load_state_dict(state["dataset"])  # type: ignore[attr-defined]
+        super().__init__(_LoaderView(loader, start))
+        self._begin(loader, start)
         if self._collate_fn is default_collate:
-            pool = loader.__dict__.get("_stoker_pool")
-            if pool is None:
-                pool = loader.__dict__["_stoker_pool"] = Pool(loader.arena_bytes)
-            self._dataset_fetcher.collate_fn = PoolCollate(pool)
+            if loader._pool is None:
+                loader._pool = Pool(loader.arena_bytes)
+            self._dataset_fetcher.collate_fn = PoolCollate(loader._pool)
+        pass_over(self, start)
+
+    def __next__(self) -> Any:
+        return self._count(super().__next__)
+
+
+def pass_over(iterator: Any, start: Start) -> None:
+    """An iterable dataset without a state: fetch what was used already, and throw it away."""
+    state = start.state
+    if (
+        state is None
+        or state["dataset"] is not None
+        or iterator._dataset_kind != _DatasetKind.Iterable
+    ):
+        return
+    iterator._stoker_yielded = 0
+    for _ in range(start.skip):
+        if next(iterator, None) is None:
+            break
+
+
+def _passes(loader: DataLoader, state: dict[str, Any]) -> bool:
+    """Will `pass_over` bring the iterator to where it was?"""
+    return isinstance(loader.dataset, torch.utils.data.IterableDataset) and state["dataset"] is None
 
 
 class _LoaderView:
-    """The loader as torch's iterator is to see it: all its own, but for the context."""
+    """The loader as torch's iterator is to see it: all its own, but for what is said here."""
 
-    def __init__(self, loader: DataLoader) -> None:
-        context = loader.multiprocessing_context or torch.multiprocessing
+    def __init__(self, loader: DataLoader, start: Start) -> None:
         self._loader = loader
-        self.multiprocessing_context = Context(context, loader.arena_bytes)
+        iterable = isinstance(loader.dataset, torch.utils.data.IterableDataset)
+        self._index_sampler = (
+            loader._index_sampler if iterable else start.indices(loader._index_sampler)
+        )
+        if loader.num_workers > 0:
+            states = start.state["dataset"] if start.state is not None else None
+            context = loader.multiprocessing_context or torch.multiprocessing
+            self.multiprocessing_context = Context(context, loader.arena_bytes, states)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
 
 
-class _WorkersIter(_MultiProcessingDataLoaderIter):
+class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
     """With workers: torch's iterator, and what it says when one of them dies or is stuck."""
 
     _sent: dict[int, Any]  # indices of the tasks on their way, by task
 
-    def __init__(self, loader: DataLoader) -> None:
-        super().__init__(_LoaderView(loader))
+    def __init__(self, loader: DataLoader, start: Start) -> None:
+        state = start.state
+        self._pid = os.getpid()
+        self._turn = 0  # the worker that gets the first task
+        if (
+            state is not None
+            and (state["dataset"] is not None or start.skip)
+            and not _passes(loader, state)
+        ):
+            self._turn = (state["last_worker"] + 1) % loader.num_workers
+        self._dataset_states: list[Any] = [None] * loader.num_workers
+        if state is not None and state["dataset"] is not None:
+            self._dataset_states = list(state["dataset"])
+        self._last_worker = state["last_worker"] if state is not None else -1
+        super().__init__(_LoaderView(loader, start))
+        self._begin(loader, start)
+        pass_over(self, start)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         self._sent = {}
+        if not first_iter:  # persistent workers begin another epoch
+            self._turn = 0
+            self._last_worker = -1
+            self._dataset_states = [None] * self._num_workers
+            with Start(self._owner, None) as start:
+                start.continued = True
+                super()._reset(loader, first_iter)
+            self._begin(self._owner, start)
+            return
         super()._reset(loader, first_iter)
+
+    @property
+    def _worker_queue_idx_cycle(self) -> Any:
+        """torch's turn of the workers, beginning with the one whose turn it is after a restart."""
+        return self._cycle
+
+    @_worker_queue_idx_cycle.setter
+    def _worker_queue_idx_cycle(self, cycle: Any) -> None:
+        for _ in range(self._turn):
+            next(cycle)
+        self._cycle = cycle
+
+    def __next__(self) -> Any:
+        return self._count(super().__next__)
+
+    def _process_data(self, data: Any, worker_idx: int) -> Any:
+        self._last_worker = worker_idx
+        states = self._worker_result_queue.states  # type: ignore[attr-defined]
+        task = self._rcvd_idx - 1
+        if task in states:
+            self._dataset_states[worker_idx] = states.pop(task)
+        return super()._process_data(data, worker_idx)  # type: ignore[no-untyped-call]
+
+    def _workers_state(self) -> tuple[Any, int]:
+        known = any(state is not None for state in self._dataset_states)
+        return (list(self._dataset_states) if known else None), self._last_worker
 
     def _next_index(self) -> Any:
         index = super()._next_index()  # type: ignore[no-untyped-call]
@@ -150,6 +336,8 @@ class _WorkersIter(_MultiProcessingDataLoaderIter):
         return text
 
     def _shutdown_workers(self) -> None:
+        if os.getpid() != self._pid:
+            return  # a forked child has inherited the object, not the workers
         done = self._shutdown
         super()._shutdown_workers()
         if not done and self._shutdown and not self._pin_memory:

@@ -22,7 +22,10 @@ from collections import deque
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
+from torch.utils.data import IterableDataset
+
 from .arena import Memory, Reader, Writer
+from .resume import worker_state
 from .transport import BY_VALUE, Packer, unpack
 
 PIPE_BYTES = 1 << 20  # tasks of a worker that wait in its pipe: plenty for indices
@@ -94,6 +97,7 @@ class ResultQueue:
         self._readers: dict[Any, Reader] = {}
         self._sentinels: list[int] = []
         self._warned = False
+        self.states: dict[int, Any] = {}  # of iterable datasets, by task
 
     def add(self, connection: Any, memory: Memory) -> None:
         self._readers[connection] = Reader(memory)
@@ -108,12 +112,14 @@ class ResultQueue:
         )
         for end in [e for e in ready if e in self._readers]:
             try:
-                index, message = pickle.loads(end.recv_bytes())
+                index, message, state = pickle.loads(end.recv_bytes())
             except (EOFError, OSError):
                 del self._readers[end]
                 continue
             if message[0] == BY_VALUE:
                 self._warn()
+            if state is not None:
+                self.states[index] = state
             return index, unpack(message, self._readers[end])
         # Whoever has ended was worth one look only: one that ended as it should is not to be looked at again.
         self._sentinels = [s for s in self._sentinels if s not in ready]
@@ -145,11 +151,14 @@ class ResultQueue:
 class WorkerEnd:
     """The worker's side of the result queue, and what else it needs; goes to it with the arguments of its process."""
 
-    def __init__(self, connection: Any, memory: Memory, ceiling: int, parent: int) -> None:
+    def __init__(
+        self, connection: Any, memory: Memory, ceiling: int, parent: int, state: Any
+    ) -> None:
         self.connection = connection
         self.memory = memory
         self.ceiling = ceiling
         self.parent = parent
+        self.state = state  # of the iterable dataset, to go on from; None: afresh
         self.packer: Packer | None = None
 
     def start(self) -> None:
@@ -166,7 +175,7 @@ class WorkerEnd:
         with contextlib.suppress(
             BrokenPipeError
         ):  # the parent does not listen any more: it is ending us
-            self.connection.send_bytes(ForkingPickler.dumps((index, message)))
+            self.connection.send_bytes(ForkingPickler.dumps((index, message, worker_state())))
 
     def cancel_join_thread(self) -> None:
         """Nothing is joined anyway."""
@@ -201,16 +210,28 @@ def worker_main(target: Any, end: WorkerEnd, args: tuple[Any, ...]) -> None:
     end.start()
     keep_private()
     assert end.packer is not None
+    if end.state is not None:
+        _dataset_in(args).load_state_dict(end.state)
     given = [end if isinstance(a, ResultQueue) else direct(a, end.packer) for a in args]
     args = ()
     target(*given)
 
 
+def _dataset_in(args: tuple[Any, ...]) -> Any:
+    """The dataset among the arguments of torch's loop: by itself, or in a list that lets go of it."""
+    for argument in args:
+        inside = argument[0] if isinstance(argument, list) and argument else argument
+        if isinstance(inside, IterableDataset):
+            return inside
+    raise RuntimeError("no iterable dataset among the arguments of the worker")
+
+
 class Context:
     """What torch's iterator takes for a multiprocessing context."""
 
-    def __init__(self, context: Any, ceiling: int) -> None:
+    def __init__(self, context: Any, ceiling: int, states: list[Any] | None = None) -> None:
         self._context = context
+        self._states = list(states or [])  # of iterable datasets, for the workers in their order
         self._ceiling = ceiling
         self._results: ResultQueue | None = None
 
@@ -229,7 +250,8 @@ class Context:
         assert self._results is not None
         reader, writer = self._context.Pipe(duplex=False)
         memory = Memory()
-        end = WorkerEnd(writer, memory, self._ceiling, os.getpid())
+        state = self._states.pop(0) if self._states else None
+        end = WorkerEnd(writer, memory, self._ceiling, os.getpid(), state)
         shipped = tuple(_Results() if a is self._results else a for a in args)
         process = self._context.Process(target=worker_main, args=(target, end, shipped))
         self._results.add(reader, memory)

@@ -1,0 +1,194 @@
+"""The state of a `DataLoader`: where it stands in an epoch, and how it gets there again.
+
+For map-style datasets that is the state of the generators when the epoch began and the number of batches handed
+out: the same indices are drawn again, those already used are passed over, and no sample is fetched twice. For
+iterable datasets it is what the dataset itself says, in each worker, at the last batch handed out.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from typing import Any
+
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
+
+VERSION = 1
+
+
+def stateful(thing: Any) -> bool:
+    """Does it have a state of its own, in the words of torchdata?"""
+    return callable(getattr(thing, "state_dict", None)) and callable(
+        getattr(thing, "load_state_dict", None)
+    )
+
+
+def generators_of(loader: Any) -> dict[str, torch.Generator | None]:
+    """All that draws indices, by where it is; None stands for torch's global generator."""
+    found: dict[str, torch.Generator | None] = {"loader": loader.generator}
+    for name in ("sampler", "batch_sampler"):
+        sampler = getattr(loader, name, None)
+        for at in (name, f"{name}.sampler"):
+            generator = getattr(sampler, "generator", None)
+            if isinstance(generator, torch.Generator):
+                found[at] = generator
+            sampler = getattr(sampler, "sampler", None)
+    return found
+
+
+def _get(generator: torch.Generator | None) -> list[int]:
+    state = torch.get_rng_state() if generator is None else generator.get_state()
+    return state.tolist()
+
+
+def _set(generator: torch.Generator | None, state: list[int]) -> None:
+    tensor = torch.tensor(state, dtype=torch.uint8)
+    if generator is None:
+        torch.set_rng_state(tensor)
+    else:
+        generator.set_state(tensor)
+
+
+def _sampler_state(loader: Any) -> Any:
+    sampler = loader.sampler if stateful(loader.sampler) else loader.batch_sampler
+    return sampler.state_dict() if stateful(sampler) else None
+
+
+class Start:
+    """How the next epoch of a loader begins: afresh, or where a state says."""
+
+    def __init__(self, loader: Any, state: dict[str, Any] | None) -> None:
+        self.loader = loader
+        self.state = state if state is not None and not state["finished"] else None
+        self.skip: int = self.state["yielded"] if self.state is not None else 0
+        self.rest: _Rest | None = None
+        self.continued = False  # an epoch of persistent workers: no seed for them was drawn in it
+        self.generators = generators_of(loader)
+        if state is not None and state["finished"]:
+            for name, saved in state["generators"].items():
+                if self.generators.get(name) is not None:
+                    _set(self.generators[name], saved)
+
+    def __enter__(self) -> Start:
+        self.kept = _get(None)
+        if self.state is not None:
+            self._put_back()
+            sampler = self.state.get("sampler")
+            if sampler is not None:
+                own = self.loader.sampler
+                (own if stateful(own) else self.loader.batch_sampler).load_state_dict(sampler)
+        self.begun = {name: _get(g) for name, g in self.generators.items()}
+        self.sampler = _sampler_state(self.loader)
+        return self
+
+    def _put_back(self) -> None:
+        """Let all that draws indices stand where it stood when the epoch began."""
+        assert self.state is not None
+        for name, saved in self.state["generators"].items():
+            _set(self.generators.get(name), saved)
+
+    def __exit__(self, *_: object) -> None:
+        if self.state is not None:
+            _set(None, self.kept)  # the global generator is the script's: it goes on where it was
+
+    def indices(self, index_sampler: Any) -> Any:
+        """The index batches of the epoch, less those already used."""
+        if self.state is None:
+            return index_sampler
+        again = self._put_back if self.state["continued"] else None
+        self.rest = _Rest(index_sampler, self.skip, again)
+        return self.rest
+
+    def begun_with(self, iterator: Any) -> None:
+        """The iterator is made: its later passes are whole ones."""
+        if self.rest is not None:
+            iterator._sampler_iter = draw_now(iterator._sampler_iter)
+            self.rest.skip = 0
+            self.rest.before = None
+
+
+class _Rest:
+    """An index sampler whose next pass begins at its n-th batch."""
+
+    def __init__(self, index_sampler: Any, skip: int, before: Callable[[], None] | None) -> None:
+        self._sampler = index_sampler
+        self.skip = skip
+        self.before = before  # the first draw
+
+    def __len__(self) -> int:
+        return len(self._sampler)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._pass(self.skip, self.before)
+
+    def _pass(self, skip: int, before: Callable[[], None] | None) -> Iterator[Any]:
+        if before is not None:
+            before()
+        rest = iter(self._sampler)
+        for _ in range(skip):
+            next(rest, None)
+        yield from rest
+
+
+def draw_now(iterator: Iterator[Any]) -> Iterator[Any]:
+    """The same iterator, begun: what it draws at its first step is drawn here."""
+    first = list(islice(iterator, 1))
+    return chain(first, iterator)
+
+
+def _state_of(dataset: Any) -> Any:
+    is_stream = isinstance(dataset, IterableDataset)
+    return dataset.state_dict() if is_stream and stateful(dataset) else None
+
+
+def dataset_state(loader: Any) -> Any:
+    """State of an iterable dataset in this process, if it has one."""
+    return _state_of(loader.dataset)
+
+
+def worker_state() -> Any:
+    """In a worker: the same for its copy of the dataset."""
+    info = get_worker_info()
+    return None if info is None else _state_of(info.dataset)
+
+
+def describe(
+    start: Start, yielded: int, finished: bool, workers: Any, last_worker: int
+) -> dict[str, Any]:
+    """The state of an iterator: plain numbers, lists and what datasets and samplers add."""
+    generators = start.begun
+    if finished:
+        generators = {n: _get(g) for n, g in start.generators.items() if g is not None}
+    return {
+        "version": VERSION,
+        "yielded": yielded,
+        "finished": finished,
+        "continued": start.continued,
+        "generators": generators,
+        "sampler": start.sampler,
+        "num_workers": start.loader.num_workers,
+        "dataset": workers,
+        "last_worker": last_worker,
+    }
+
+
+def check(state: Any, loader: Any) -> dict[str, Any]:
+    """Refuse what is no state of such a loader."""
+    if not isinstance(state, dict) or state.get("version") != VERSION:
+        raise ValueError("this is no state of a stoker.torch.DataLoader, or one of another version")
+    iterable = isinstance(loader.dataset, IterableDataset)
+    if iterable and state["num_workers"] != loader.num_workers:
+        raise ValueError(
+            f"the state was saved with {state['num_workers']} workers, this loader has {loader.num_workers}; "
+            "the parts of an iterable dataset belong to its workers"
+        )
+    if iterable and state["dataset"] is None and state["yielded"] and not state["finished"]:
+        warnings.warn(
+            "the iterable dataset has no state_dict() and load_state_dict(): the batches already used are "
+            "fetched again and thrown away",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return state
