@@ -381,6 +381,40 @@ static void c15_a_link_that_states_a_size_without_data(void **state)
     expect_story(&t, "file a.jpg 700*A\nhard b.jpg -> a.jpg 700*A\nfile c.jpg \"C\"\nend\n");
 }
 
+/* By chance a header stands where the data would end, too: the one right behind counts. */
+static void c15_the_nearest_header_counts(void **state)
+{
+    made_tar t = {0};
+    (void)state;
+
+    text_of(&t, "a.jpg", 'A', 700);
+    tar_put_head(&t, &(tar_head){.name = "b.jpg", .type = '1', .link = "a.jpg", .size = 700});
+    tar_text(&t, "c.jpg", "");
+    tar_text(&t, "d.jpg", "D");
+    tar_end(&t);
+    expect_story(&t,
+        "file a.jpg 700*A\nhard b.jpg -> a.jpg 700*A\nfile c.jpg \"\"\nfile d.jpg \"D\"\nend\n");
+}
+
+/* No header in either place: nothing was skipped on the word of the size. */
+static void c15_what_stands_behind_a_link_is_looked_at(void **state)
+{
+    made_tar t = {0};
+    (void)state;
+
+    text_of(&t, "a.jpg", 'A', 700);
+    tar_put_head(&t, &(tar_head){.name = "b.jpg", .type = '1', .link = "a.jpg", .size = 700});
+    for (int i = 0; i < 256; i++)
+        tar_put(&t, "JUNKJUNK", 8);
+    expect_story(&t, "file a.jpg 700*A\nhard b.jpg -> a.jpg 700*A\nSTK_ECORRUPT 2048 \n");
+
+    text_of(&t, "a.jpg", 'A', 700);
+    tar_put_head(&t, &(tar_head){.name = "b.jpg", .type = '1', .link = "a.jpg", .size = 700});
+    tar_put(&t, (char[10240]){0}, 10240);
+    tar_put(&t, "junk", 4);
+    expect_story(&t, "file a.jpg 700*A\nhard b.jpg -> a.jpg 700*A\nend after-end@12288\n");
+}
+
 static void c15_a_link_that_carries_its_data(void **state)
 {
     made_tar t = {0};
@@ -658,6 +692,8 @@ int main(void)
         cmocka_unit_test(c14_a_link_leads_to_the_last_member_of_that_name),
         cmocka_unit_test(c14_a_link_with_a_long_target),
         cmocka_unit_test(c15_a_link_that_states_a_size_without_data),
+        cmocka_unit_test(c15_the_nearest_header_counts),
+        cmocka_unit_test(c15_what_stands_behind_a_link_is_looked_at),
         cmocka_unit_test(c15_a_link_that_carries_its_data),
         cmocka_unit_test(c15_sizes_of_folders_and_last_links_mean_nothing),
         cmocka_unit_test(c16_cut_in_the_middle_of_data),

@@ -65,6 +65,8 @@ static void names_stay_in_ustar_while_they_fit(void **state)
     assert_int_equal(blocks_of_length(502, 200, 300), 3); /* with its record: one block */
     assert_int_equal(blocks_of_length(503, 200, 300), 4);
     assert_int_equal(blocks_of_length(1000, 0, 0), 4);
+    for (size_t size = 980; size < 1010; size++) /* where a record's length gets another digit */
+        assert_int_equal(blocks_of_length(size, 0, 0), 4);
 }
 
 static void a_slash_at_the_start_or_end_of_a_part_is_kept(void **state)

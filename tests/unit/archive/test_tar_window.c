@@ -164,6 +164,10 @@ static void far_places_cost_little(void **state)
     }
     assert_int_equal(file.reads, 200);
     assert_true(file.read_bytes <= 200 * 8192);
+    /* Small ones again: 16, 32, ... KiB at a time, up to the whole window. */
+    for (uint64_t offset = 0; offset + 512 <= 4 * MIB; offset += 512)
+        assert_int_equal(stk__tar_window_get(&window, offset, 512, &bytes, &err), STK_OK);
+    assert_true(file.reads <= 200 + 8 + 4);
     stop(&window, &heap);
 }
 
