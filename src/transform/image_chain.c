@@ -28,7 +28,7 @@ static stk_status check_chain(
             continue;
         if (i + 1 < count)
             return STK_FAIL(err, STK_EINVAL,
-                "transform %zu (Normalize): kind %s comes after it; it must be the last", i,
+                "transform %zu (Normalize): %s comes after it; it must be the last", i,
                 stk__law_name(transforms[i + 1].kind));
         if (dtype == STK_U8)
             return STK_FAIL(err, STK_EINVAL,
@@ -178,22 +178,26 @@ stk_status stk__image_chain_shape(const stk__image_chain *chain, uint32_t width,
     return STK_OK;
 }
 
-/* Bytes that a resampling from `from` to `to` pixels keeps: weights of both axes as doubles and
- * 16-bit numbers, and the ring. */
-static size_t resampling_bytes(const uint32_t from[2], const uint32_t to[2])
+/* Bytes that a resampling from `from` to `to` pixels keeps: of each output of both axes its
+ * weights, as doubles and twice as 16-bit numbers, and its place; and the ring of rows. */
+static size_t resampling_bytes(const stk_transform *t, const uint32_t from[2], const uint32_t to[2])
 {
-    size_t bytes = 0;
-    double scale = (double)from[1] / to[1], taps = 4 * (scale > 1 ? scale : 1) + 2;
+    const double radius = t->interpolation == STK_BICUBIC ? 2 : 1;
+    double bytes = 0, taps = 0;
 
-    for (int axis = 0; axis < 2; axis++)
-        bytes += ((size_t)from[axis] * 4 + (size_t)to[axis] * 6) * 12;
-    return bytes + (size_t)((taps + 8) * (to[0] * 3.0 + 128));
+    for (int axis = 0; axis < 2; axis++) {
+        const double scale = (double)from[axis] / to[axis];
+
+        taps = 2 * radius * (scale > 1 && t->antialias ? scale : 1) + 2;
+        bytes += to[axis] * (taps * 12 + 24);
+    }
+    return (size_t)(bytes + (taps + 8) * (to[0] * 3.0 + 128));
 }
 
 size_t stk__image_chain_scratch_bytes(
     const stk__image_chain *chain, uint32_t width, uint32_t height)
 {
-    size_t bytes = sizeof(stk__kernels) + ((size_t)width + height) * 2 * sizeof(int32_t);
+    size_t bytes = 2048; /* handles */
     uint32_t before[2] = {width, height};
     bool resampled = false;
 
@@ -202,11 +206,10 @@ size_t stk__image_chain_scratch_bytes(
 
         if (stk__law_size(&chain->transforms[i], i, &after[0], &after[1], NULL) < 0)
             break; /* no picture of this size will pass, so none needs more */
-        bytes += ((size_t)after[0] + after[1]) * 2 * sizeof(int32_t);
         if (resizes(&chain->transforms[i])) {
             if (resampled)
                 bytes += (size_t)before[0] * before[1] * 4; /* the picture between the two */
-            bytes += resampling_bytes(before, after);
+            bytes += resampling_bytes(&chain->transforms[i], before, after);
             resampled = true;
         }
         memcpy(before, after, sizeof before);

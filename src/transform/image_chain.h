@@ -54,9 +54,9 @@ void stk__image_run_free(stk__image_run *run);
 STK_MUST_CHECK stk_status stk__image_run_begin(stk__image_run *run, uint32_t width, uint32_t height,
     const stk_draw *draw, void *dst, stk_rect *crop_out, stk_error *err);
 
-/* The next rows of the crop: RGBX, 4 bytes a pixel (see stk__row_sink; the run is the ctx). */
+/* The next rows of the crop: RGBX, 4 bytes a pixel (see stk__row_sink; ctx is the run). */
 stk_status stk__image_run_rows(
-    void *run, const uint8_t *pixels, size_t pitch_bytes, uint32_t count, stk_error *err);
+    void *ctx, const uint8_t *pixels, size_t pitch_bytes, uint32_t count, stk_error *err);
 
 /* After the last row: finishes the output. */
 STK_MUST_CHECK stk_status stk__image_run_end(stk__image_run *run, stk_error *err);

@@ -31,7 +31,8 @@ typedef struct stk__taps {
     uint32_t per;          /* inputs of each output, even; weights past the taps are 0 */
     uint32_t precision;    /* 1 to 22 */
     uint32_t spread;       /* the most that first changes by over three outputs */
-    const uint32_t *first; /* count of them; STK__ROW_SLACK bytes behind them may be read */
+    const uint32_t *first; /* count of them, never falling or never rising; STK__ROW_SLACK bytes
+                              behind them may be read */
     const int16_t *weight; /* count * per; STK__ROW_SLACK bytes behind them may be read */
 } stk__taps;
 

@@ -115,7 +115,7 @@ STK__INLINE void some_rows(uint8_t *const *dst, const uint8_t *const *src, bool 
         const int16_t *weight = taps->weight + (size_t)i * per;
         sums s[4];
 
-        for (uint32_t k = 0; k < 4; k++)
+        for (size_t k = 0; k < 4; k++)
             s[k] =
                 one_output(src, four_rows, (size_t)first[i + k] * 4, weight + k * per, per, half);
         store_four(dst[0] + (size_t)i * 3, dst[1] + (size_t)i * 3, s[0].a, s[1].a, s[2].a, s[3].a,

@@ -132,13 +132,13 @@ STK__INLINE void all_rows(uint8_t *const *dst, const uint8_t *const *src, uint32
         group g[4];
         __m512i low[4], high[4], s[4];
 
-        for (uint32_t k = 0; k < 4; k++) {
+        for (size_t k = 0; k < 4; k++) {
             g[k] = group_at(taps->first + i + k * 4, taps->inputs);
             low[k] = weights_of(weight + k * 4 * per, per, 0);
             high[k] = per > 2 ? weights_of(weight + k * 4 * per, per, 1) : low[k];
         }
         for (uint32_t row = 0; row < rows; row++) {
-            for (uint32_t k = 0; k < 4; k++)
+            for (size_t k = 0; k < 4; k++)
                 s[k] = per <= 4 ? few_taps(src[row], g[k], low[k], high[k], per, half)
                                 : more_taps(src[row], g[k], weight + k * 4 * per, per, half);
             store_sixteen(dst[row] + (size_t)i * 3, s, precision);
