@@ -71,6 +71,7 @@ static void draws_by_weight(void **state)
 
     static const double weights[] = {1e308, 0, 1.5e308, 0.5e308, 1e-5};
     static const double shares[] = {1.0 / 3, 0, 0.5, 1.0 / 6, 0};
+    const double draws = (double)DRAWS;
     uint32_t counts[COUNT_OF(weights)] = {0};
     stk__heap heap = {0};
     stk__alias alias = {0};
@@ -85,7 +86,7 @@ static void draws_by_weight(void **state)
         counts[drawn]++;
     }
     for (size_t i = 0; i < COUNT_OF(weights); i++)
-        assert_true(fabs(counts[i] - shares[i] * DRAWS) <= 5 * sqrt(shares[i] * DRAWS));
+        assert_true(fabs(counts[i] - shares[i] * draws) <= 5 * sqrt(shares[i] * draws));
     stk__alias_fini(&alias);
 }
 

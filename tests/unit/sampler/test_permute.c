@@ -168,7 +168,8 @@ static void one_large_permutation_looks_like_chance(void **state)
 
     static uint32_t spread[CELLS];
     uint64_t before = 0, fixed = 0, ascents = 0;
-    double sum = 0, mean = (N - 1) / 2.0, variance = ((double)N * N - 1) / 12;
+    const double n = (double)N, mean = (n - 1) / 2, variance = (n * n - 1) / 12;
+    double sum = 0;
     stk__permute permute;
     (void)state;
 
@@ -185,9 +186,9 @@ static void one_large_permutation_looks_like_chance(void **state)
             spread[value * CELLS / N]++;
         before = value;
     }
-    assert_true(fabs(sum / N) * sqrt(N) < 5); /* a normal number by chance */
-    assert_true(fixed <= 8);                  /* mean 1, as Poisson */
-    assert_true(fabs((double)ascents - N / 2.0) < 5 * sqrt(N / 12.0)); /* Eulerian numbers */
+    assert_true(fabs(sum / n) * sqrt(n) < 5);                      /* a normal number by chance */
+    assert_true(fixed <= 8);                                       /* mean 1, as Poisson */
+    assert_true(fabs((double)ascents - n / 2) < 5 * sqrt(n / 12)); /* Eulerian numbers */
     assert_even(spread, CELLS, BATCH, "the first stretch");
 }
 
