@@ -40,7 +40,7 @@ typedef struct set {
     uint32_t cpu;
 } set;
 
-static void fail(const char *what)
+static _Noreturn void fail(const char *what)
 {
     fprintf(stderr, "bench_resize: %s\n", what);
     exit(1);
@@ -77,7 +77,7 @@ static double one_round(
     end = stk__clock_ns();
     if (sum_out != NULL)
         *sum_out = stk__crc32c(0, out, out_bytes * 8);
-    return (double)(end - begin) / PICTURES;
+    return (double)(end - begin) / (double)PICTURES;
 }
 
 static int ascending(const void *a, const void *b)

@@ -5,7 +5,7 @@
 #include "random_chain.h"
 #include "transform/image_laws.h"
 
-enum { SAMPLES = 40000 };
+#define SAMPLES 40000
 
 static stk__draws draws_of(uint64_t sample)
 {
