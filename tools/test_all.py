@@ -57,6 +57,18 @@ def clang():
     yield meson_test("build-clang")
 
 
+def bare():
+    """Without optional libraries and instruction sets: the scalar twins, formats named as missing."""
+    yield configure(
+        "build-bare",
+        STRICT,
+        *("-Djpeg=disabled", "-Dpng=disabled", "-Dwebp=disabled", "-Dsimd=scalar"),
+        "-Dpython=disabled",
+    )
+    yield build("build-bare")
+    yield meson_test("build-bare")
+
+
 def asan():
     """Memory errors, leaks and undefined behaviour, with every fault point failing in turn."""
     yield configure(
@@ -129,7 +141,9 @@ def lint():
     yield [sys.executable, "tools/lint.py"]
 
 
-PARTS = {part.__name__: part for part in (gcc, python, clang, asan, asan_python, tsan, fuzz, lint)}
+PARTS = {
+    part.__name__: part for part in (gcc, python, clang, bare, asan, asan_python, tsan, fuzz, lint)
+}
 
 
 class Sum:

@@ -7,7 +7,8 @@
 #define STK__FIELD_PLAN_H
 
 #include <stoker/codec.h>
-#include <stoker/loader.h>
+#include <stoker/dataset.h>
+#include <stoker/pipeline.h>
 
 #include "batch/arena.h"
 #include "transform/image_chain.h"
