@@ -1,4 +1,4 @@
-"""The runs: J, J-f32, T, scale, and first and gil, which look at Stoker alone.
+"""The runs: J, J-f32, T, scale, M-img, M-np, M-f32, M-tiny, and first and gil, which look at Stoker alone.
 
     python -m bench.peers J                       # all candidates whose packages are here
     python -m bench.peers J --only stoker:tar,torchvision_dl:decode --rounds 5
@@ -20,7 +20,7 @@ from bench.peers import alone, data, harness, machine, report
 from bench.peers.candidate import BASE, ENTRIES, Entry, Job
 
 MARK = "libjpeg_turbo:whole"
-DATA_RUNS = ("J", "J-f32", "T", "scale")
+DATA_RUNS = ("J", "J-f32", "T", "scale", "M-img", "M-np", "M-f32", "M-tiny")
 ALONE_RUNS = ("first", "gil")
 
 
@@ -75,6 +75,10 @@ def make_job(args: argparse.Namespace, entries: list[Entry]) -> Job:
         epochs=args.epochs,
         build=str(Path(args.build).resolve()),
     )
+    if args.run.startswith("M-"):
+        from bench.peers.on_dataloader import SAMPLES
+
+        return replace(job, samples=SAMPLES[args.run])  # ready in memory
     if args.run == "T":
         return replace(job, shards=data.tiny(cache), samples=data.TINY_SAMPLES)
     folder = data.pictures(cache, args.folder, say).resolve()
@@ -91,7 +95,7 @@ def make_job(args: argparse.Namespace, entries: list[Entry]) -> Job:
 
 def warm(job: Job) -> None:
     """Read the data once: the runs measure loading from memory, not this machine's disk."""
-    paths = data.expand(job.shards)
+    paths = data.expand(job.shards) if job.shards else []
     if job.folder:
         paths += [path for path, _ in data.rows_of_job(job)]
     if job.one_tar:

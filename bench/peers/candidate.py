@@ -16,7 +16,7 @@ STD = (0.229, 0.224, 0.225)
 class Job:
     """One job, the same for all candidates of a run."""
 
-    run: str  # "J", "J-f32", "T", "scale"
+    run: str  # "J", "J-f32", "T", "scale", "M-img", ...
     folder: str = ""  # of pictures: train/CLASS/*.jpg and train.csv
     shards: str = ""  # pattern of tar shards with the same pictures, or of tiny samples
     one_tar: str = ""  # the same pictures in one tar, without labels
@@ -67,7 +67,27 @@ def _entry(name, module, needs, runs, default=True, **options):
     return Entry(name, module, options, needs, runs, default)
 
 
+def _loaders(what: str, ours: bool) -> list[Entry]:
+    """Run M: without workers, with two by each start method."""
+    needs = ("torch", "stoker") if ours else ("torch",)
+    kinds = [(0, None), (2, "fork"), (2, "spawn"), (2, "forkserver")]
+    return [
+        _entry(
+            f"{what}@{workers}" + (f":{method}" if method not in (None, "fork") else ""),
+            "on_dataloader",
+            needs,
+            _M,
+            default=method != "forkserver",
+            ours=ours,
+            workers=workers,
+            method=method,
+        )
+        for workers, method in kinds
+    ]
+
+
 _J = ("J", "J-f32")
+_M = ("M-img", "M-np", "M-f32", "M-tiny")
 ENTRIES = (
     _entry("torchvision_dl:decode", "on_torchvision", ("torch", "torchvision"), _J),
     _entry("torchvision_dl:pil", "on_torchvision", ("torch", "torchvision", "PIL"), _J, pil=True),
@@ -88,12 +108,15 @@ ENTRIES = (
     _entry("stoker:c-members", "on_c_tar", (), ("T",), what="members"),
     _entry("webdataset:inproc", "on_webdataset", ("webdataset",), ("T",), tiny=True),
     _entry("tarfile", "on_tarfile", (), ("T",)),
+    *_loaders("torch_dl", False),
+    *_loaders("stoker_dl", True),
 )
 BASE = {
     "J": "torchvision_dl:decode",
     "J-f32": "torchvision_dl:decode",
     "T": "webdataset:inproc",
     "scale": "stoker:1-thread",
+    **dict.fromkeys(_M, "torch_dl@2"),
 }
 
 
