@@ -1,4 +1,4 @@
-"""The runs: J, J-f32, T, scale, M-img, M-np, M-f32, M-tiny, and first and gil, which look at Stoker alone.
+"""The runs: J, J-f32, T, scale, M-*; first and gil, which look at Stoker alone.
 
     python -m bench.peers J                       # all candidates whose packages are here
     python -m bench.peers J --only stoker:tar,torchvision_dl:decode --rounds 5
