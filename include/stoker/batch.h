@@ -34,7 +34,8 @@ typedef struct stk_tensor {
 
 typedef struct stk_batch stk_batch;
 
-/** Samples in the batch: at most the batch size; 0 only with allow_empty or when all were skipped. */
+/** Samples in the batch: at most the batch size; 0 only with allow_empty or when all were skipped.
+ */
 STK_API size_t stk_batch_rows(const stk_batch *batch);
 
 /** Fields. */

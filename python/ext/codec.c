@@ -45,9 +45,9 @@ static bool parse_crop(ext_state *state, PyObject *op, const stk_image_info *inf
     return ext_raise(state, &err) != NULL;
 }
 
-/* Decode as rows of RGB, and exchange the axes if channels are to come first. Detached. */
+/* Decode as rows of RGB, and into planes where channels are to come first, else NULL. Detached. */
 static stk_status decode_detached(stk_view encoded, const stk_rect *crop, const stk_limits *limits,
-    stk_layout layout, ext_block *rows, ext_block *planes, stk_error *err)
+    ext_block *rows, ext_block *planes, stk_error *err)
 {
     size_t pixels = (size_t)crop->width * crop->height;
     stk_image image = {.data = rows->data,
@@ -56,7 +56,7 @@ static stk_status decode_detached(stk_view encoded, const stk_rect *crop, const 
         .height = crop->height};
     stk_status st = stk_image_decode(encoded, crop, limits, &image, err);
 
-    if (st < 0 || layout == STK_NHWC)
+    if (st < 0 || planes == NULL)
         return st;
     for (size_t channel = 0; channel < 3; channel++) {
         const uint8_t *src = (const uint8_t *)rows->data + channel;
@@ -87,10 +87,10 @@ static PyObject *decode(ext_state *state, stk_view encoded, PyObject *crop_op, s
     rows = picture_block(crop.height, crop.width, 1);
     if (rows != NULL && layout == STK_NCHW)
         planes = picture_block(crop.height, crop.width, 1);
-    if (PyErr_Occurred() != NULL)
+    if (rows == NULL || (layout == STK_NCHW && planes == NULL))
         goto out;
     Py_BEGIN_ALLOW_THREADS
-    st = decode_detached(encoded, &crop, limits, layout, rows, planes, &err);
+    st = decode_detached(encoded, &crop, limits, rows, planes, &err);
     Py_END_ALLOW_THREADS
     if (st < 0)
         ext_raise(state, &err);

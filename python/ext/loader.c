@@ -19,9 +19,9 @@
 #include "state.h"
 
 /* Ctrl-C is answered within one slice: short enough to feel at once, too long to cost anything. */
-#define WAIT_SLICE_NS (50u * 1000 * 1000)
+#define WAIT_SLICE_NS 50000000u
 /* Given to others that want the lock between two slices. */
-#define YIELD_NS (200u * 1000)
+#define YIELD_NS 200000
 
 /* The iterator of one `for`. Ends once; a newer pass over the loader makes it stale. */
 typedef struct pass_object {

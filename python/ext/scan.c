@@ -57,7 +57,7 @@ static stk_status make_room(scan_object *self, size_t more)
     if (self->piece_count + more <= room)
         return STK_OK;
     while (room < self->piece_count + more)
-        room = room > 0 ? room * 2 : 4 * GROUP_SAMPLES;
+        room = room > 0 ? room * 2 : (size_t)4 * GROUP_SAMPLES;
     pieces = realloc(self->pieces, room * sizeof *pieces);
     if (pieces == NULL)
         return STK_ENOMEM;

@@ -79,8 +79,8 @@ void stk__slot_set_place(stk_batch *slot, uint64_t epoch, uint64_t step);
 /* Number of the sample of each row. */
 uint64_t *stk__slot_samples(stk_batch *slot);
 
-/* Where row `row` of a column of one shape begins. */
-void *stk__slot_row(stk_batch *slot, size_t column, size_t row);
+/* Where row `row` of the nth column, of one shape, begins. */
+void *stk__slot_row(stk_batch *slot, size_t nth, size_t row);
 
 /* Lay out ragged rows: offsets from sizes (rows of them), room for all. The memory of the column
  * may move; its content is lost. STK_ENOMEM over the ceiling. */
@@ -88,7 +88,7 @@ STK_MUST_CHECK stk_status stk__slot_lay_ragged(
     stk_batch *slot, size_t column, const uint64_t *sizes, size_t rows, stk_error *err);
 
 /* Where a ragged row begins; its room is what it was laid out for. */
-void *stk__slot_ragged(stk_batch *slot, size_t column, size_t row, size_t *room_out);
+void *stk__slot_ragged(stk_batch *slot, size_t nth, size_t row, size_t *room_out);
 
 /* Give a ragged row another size: rows behind it move; the row's own bytes are unspecified.
  * STK_ENOMEM over the ceiling. */

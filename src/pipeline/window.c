@@ -735,7 +735,7 @@ stk_status stk__window_new(
 {
     stk__heap *heap = stk__arena_heap(options->arena);
     stk__window *window = stk__heap_zalloc(heap, 1, sizeof *window);
-    const char *wish = getenv("STOKER_READ");
+    const char *wish = getenv("STOKER_READ"); /* NOLINT(concurrency-mt-unsafe): only read */
     stk_status st;
 
     if (window == NULL)

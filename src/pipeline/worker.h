@@ -71,7 +71,7 @@ STK_MUST_CHECK stk_status stk__need_of(const stk__field_plan *plan, size_t field
 
 /* Store what needs no bytes (key, class of the folder, missing optional label). */
 void stk__need_store(
-    const stk__field_plan *plan, size_t field, const stk__need *need, stk_batch *slot, size_t row);
+    const stk__field_plan *plan, size_t nth, const stk__need *need, stk_batch *slot, size_t row);
 
 /* Add shard, key, field and sample to an error. */
 stk_status stk__name_place(const stk__field_plan *plan, uint64_t sample, size_t field,

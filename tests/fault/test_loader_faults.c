@@ -64,7 +64,8 @@ static void fail_one_after_the_other(
     } while (struck && nth < 2000);
     assert_true(nth > 1 || fault == STK__FAULT_OPEN || fault == STK__FAULT_THREAD);
     assert_true(nth < 2000);
-    print_message("fault %d, %d threads, policy %d: %u points\n", (int)fault, threads, (int)policy, nth - 1);
+    print_message(
+        "fault %d, %d threads, policy %d: %u points\n", (int)fault, threads, (int)policy, nth - 1);
 }
 
 static void a_loader_survives_every_fault(void **state)

@@ -2,7 +2,8 @@
 #ifndef STK_TEST_H
 #define STK_TEST_H
 
-/* clang-format off: cmocka.h leans on the headers before it */
+/* cmocka.h leans on the headers before it. */
+/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
