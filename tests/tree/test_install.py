@@ -3,9 +3,11 @@
 import os
 import shlex
 import subprocess
+import sys
+import zipfile
 
 import pytest
-from tree import BUILD, ROOT
+from tree import BUILD, ROOT, tracked
 
 if not (BUILD / "build.ninja").exists():
     pytest.skip(f"{BUILD} is not built", allow_module_level=True)
@@ -51,3 +53,19 @@ def test_the_version_is_that_of_the_project(installed):
         ["pkg-config", "--modversion", "stoker"], env=installed[1], text=True
     )
     assert f'"version": "{stated.strip()}"' in version
+
+
+def test_a_wheel_has_the_package_and_the_command_and_nothing_else(tmp_path):
+    subprocess.run(
+        [*(sys.executable, "-m", "pip", "wheel", str(ROOT)), "--wheel-dir", tmp_path]
+        + ["--no-build-isolation", "--no-deps", "--quiet", "--disable-pip-version-check"],
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    package = {path.relative_to(ROOT / "python").as_posix() for path in tracked("python/stoker")}
+    expected = {name for name in package if name.endswith((".py", ".pyi", "py.typed"))}
+    assert {n for n in names if n.startswith("stoker/") and not n.endswith(".so")} == expected
+    assert len([name for name in names if name.endswith(".so")]) == 1
+    assert [n.partition(".data/")[2] for n in names if ".data/" in n] == ["scripts/stoker"]
