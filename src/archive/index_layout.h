@@ -6,7 +6,7 @@
 
 /* Like the signature of PNG: not text, and both kinds of line end show up when they were changed.
  */
-#define STK__INDEX_MAGIC       "\x89STKIX\r\n" /* without its NUL */
+#define STK__INDEX_MAGIC       "\x89STKIX\r\n"
 #define STK__INDEX_MAGIC_BYTES 8u
 #define STK__INDEX_VERSION     1u
 

@@ -57,11 +57,13 @@ static void place_sections(const stk__index *index, front *f)
 
 static void make_front(const stk__index *index, front *f)
 {
+    static const char magic[] = STK__INDEX_MAGIC;
     uint8_t *head = f->bytes;
 
     memset(f, 0, sizeof *f);
     place_sections(index, f);
-    memcpy(head, STK__INDEX_MAGIC, STK__INDEX_MAGIC_BYTES);
+    for (size_t i = 0; i < STK__INDEX_MAGIC_BYTES; i++)
+        head[i] = (uint8_t)magic[i];
     stk__put_le32(head + STK__HEAD_VERSION, STK__INDEX_VERSION);
     stk__put_le32(head + STK__HEAD_KIND, (uint32_t)index->kind);
     stk__put_le32(head + STK__HEAD_FLAGS, index->flags);

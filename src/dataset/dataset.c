@@ -119,9 +119,9 @@ uint64_t stk_dataset_field_max_bytes(const stk_dataset *dataset, uint32_t field_
     return field_id < dataset->field_count ? dataset->fields[field_id].max_bytes : 0;
 }
 
-uint32_t stk__dataset_field_id(const stk_dataset *dataset, const char *field)
+uint32_t stk__dataset_field_id(const stk_dataset *ds, const char *field)
 {
-    return stk__dataset_find_field(dataset, (stk_view){field, strlen(field)});
+    return stk__dataset_find_field(ds, (stk_view){field, strlen(field)});
 }
 
 uint32_t stk_dataset_class_count(const stk_dataset *dataset)

@@ -15,7 +15,7 @@
  * STK_EFIELD when it has none: the text lists what it has. STK_ERANGE, STK_EINDEX (the entry of the
  * index is damaged).
  */
-STK_MUST_CHECK stk_status stk__dataset_locate(const stk_dataset *dataset, uint64_t sample,
+STK_MUST_CHECK stk_status stk__dataset_locate(const stk_dataset *ds, uint64_t sample,
     const uint32_t *field_ids, size_t n, stk_sample_field *found_out, stk_error *err);
 
 /*
@@ -23,17 +23,17 @@ STK_MUST_CHECK stk_status stk__dataset_locate(const stk_dataset *dataset, uint64
  * memory, or when the system cannot tell. A file that is not open is opened.
  */
 STK_MUST_CHECK stk_status stk__dataset_try_read(
-    const stk_dataset *dataset, uint32_t source, uint64_t offset, stk_span dst, stk_error *err);
+    const stk_dataset *ds, uint32_t source, uint64_t offset, stk_span dst, stk_error *err);
 
 /* Number of the field's name, or UINT32_MAX. */
-uint32_t stk__dataset_field_id(const stk_dataset *dataset, const char *field);
+uint32_t stk__dataset_field_id(const stk_dataset *ds, const char *field);
 
 /* Shard of a sample below the count. */
-uint32_t stk__dataset_shard_of(const stk_dataset *dataset, uint64_t sample);
+uint32_t stk__dataset_shard_of(const stk_dataset *ds, uint64_t sample);
 
 /* Fill what is empty in err with what a dataset knows about a sample: source, shard, key, index.
  * Returns `st`. */
 stk_status stk__dataset_error_in(
-    const stk_dataset *dataset, uint64_t sample, stk_stage stage, stk_status st, stk_error *err);
+    const stk_dataset *ds, uint64_t sample, stk_stage stage, stk_status st, stk_error *err);
 
 #endif

@@ -86,13 +86,13 @@ STK_MUST_CHECK stk_status stk__dataset_new(
  * Tie the parts together: samples, sources, shards, fields, classes, fingerprint. They have their
  * index and path; the dataset owns them already.
  */
-STK_MUST_CHECK stk_status stk__dataset_join(stk_dataset *dataset, stk_error *err);
+STK_MUST_CHECK stk_status stk__dataset_join(stk_dataset *ds, stk_error *err);
 
 /* A part of it: fields. */
-STK_MUST_CHECK stk_status stk__dataset_join_fields(stk_dataset *dataset, stk_error *err);
+STK_MUST_CHECK stk_status stk__dataset_join_fields(stk_dataset *ds, stk_error *err);
 
 /* Number of a field, or UINT32_MAX. */
-uint32_t stk__dataset_find_field(const stk_dataset *dataset, stk_view name);
+uint32_t stk__dataset_find_field(const stk_dataset *ds, stk_view name);
 
 /* A copy with a NUL behind, and its end. */
 STK_MUST_CHECK stk_status stk__owned_text_set(
@@ -100,13 +100,13 @@ STK_MUST_CHECK stk_status stk__owned_text_set(
 void stk__owned_text_fini(stk__heap *heap, stk__owned_text *text);
 
 /* The part that a source belongs to, or NULL. */
-const stk__part *stk__dataset_part_of(const stk_dataset *dataset, uint32_t source);
+const stk__part *stk__dataset_part_of(const stk_dataset *ds, uint32_t source);
 
 /* "the index is damaged", with the part's path. */
 stk_status stk__dataset_damaged(const stk__part *part, stk_error *err);
 
 /* A member of a part as a field of a sample. */
-void stk__dataset_fill_field(const stk_dataset *dataset, const stk__part *part, uint64_t member,
+void stk__dataset_fill_field(const stk_dataset *ds, const stk__part *part, uint64_t member,
     const stk__index_entry *entry, stk_sample_field *field_out);
 
 /* The path of a source: stk__file_path for the set of files. */

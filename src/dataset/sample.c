@@ -81,12 +81,12 @@ void stk__dataset_fill_field(const stk_dataset *ds, const stk__part *part, uint6
 }
 
 stk_status stk_dataset_sample(
-    const stk_dataset *ds, uint64_t index, stk_sample *sample_out, stk_error *err)
+    const stk_dataset *dataset, uint64_t index, stk_sample *sample_out, stk_error *err)
 {
     stk__index_entry entry;
     found at;
 
-    STK_TRY(find_sample(ds, index, &at, err));
+    STK_TRY(find_sample(dataset, index, &at, err));
     if (!stk__index_member(at.part->index, at.first, &entry))
         return stk__dataset_damaged(at.part, err);
     *sample_out = (stk_sample){
@@ -94,24 +94,24 @@ stk_status stk_dataset_sample(
         .key = {entry.name.data, entry.key_bytes},
         .shard = at.shard,
         .field_count = (uint32_t)(at.end - at.first),
-        .label = ds->shards[at.shard].label,
+        .label = dataset->shards[at.shard].label,
     };
     return STK_OK;
 }
 
-stk_status stk_dataset_sample_field(const stk_dataset *ds, uint64_t index, uint32_t nth,
+stk_status stk_dataset_sample_field(const stk_dataset *dataset, uint64_t index, uint32_t nth,
     stk_sample_field *field_out, stk_error *err)
 {
     stk__index_entry entry;
     found at;
 
-    STK_TRY(find_sample(ds, index, &at, err));
+    STK_TRY(find_sample(dataset, index, &at, err));
     if (nth >= at.end - at.first)
         return STK_FAIL(
             err, STK_ERANGE, "field %u of a sample with %u", nth, (uint32_t)(at.end - at.first));
     if (!stk__index_member(at.part->index, at.first + nth, &entry))
         return stk__dataset_damaged(at.part, err);
-    stk__dataset_fill_field(ds, at.part, at.first + nth, &entry, field_out);
+    stk__dataset_fill_field(dataset, at.part, at.first + nth, &entry, field_out);
     return STK_OK;
 }
 

@@ -148,6 +148,59 @@ static void no_claim_of_a_header_is_believed(void **state)
     free(bytes);
 }
 
+/* Indexes that tools/make_index_corpus.py made by the documentation alone. */
+static void what_other_hands_wrote_is_read(void **state)
+{
+    const char *folder = STK_TEST_SOURCE_DIR "/fuzz/corpus/index";
+    uint64_t first, end;
+    stk__index_entry entry;
+    stk__index_field field;
+    stk__index_class class;
+    stk__index_note note;
+    stk__index_folder in;
+    stk__index *index;
+    (void)state;
+
+    assert_int_equal(stk__index_open(&heap, in_folder(folder, "tar.stoker"), &index, NULL), STK_OK);
+    assert_int_equal(stk__index_verify(index, NULL), STK_OK);
+    assert_int_equal(index->kind, STK__INDEX_TAR);
+    assert_int_equal(index->source.size_bytes, 4096);
+    assert_int_equal(index->source.mtime_ns, -5);
+    assert_int_equal(index->source.head_crc, 7);
+    assert_int_equal(index->source.tail_crc, 9);
+    assert_int_equal(index->fingerprint[1], 42);
+    assert_int_equal(index->samples, 2);
+    assert_true(stk__index_sample(index, 0, &first, &end));
+    assert_int_equal(end, 2);
+    assert_true(stk__index_member(index, 2, &entry));
+    assert_text(entry.name, "dir/b.Seg.PNG");
+    assert_int_equal(entry.key_bytes, 5);
+    assert_int_equal(entry.offset, 3072);
+    assert_int_equal(entry.size_bytes, 10);
+    assert_true(stk__index_get_field(index, entry.field, &field));
+    assert_text(field.name, "seg.png");
+    assert_int_equal(field.max_bytes, 10);
+    assert_true(stk__index_get_note(index, 0, &note));
+    assert_string_equal(note.text, "no end-of-archive marker");
+    assert_int_equal(note.offset, 77);
+    stk__index_close(index);
+
+    assert_int_equal(
+        stk__index_open(&heap, in_folder(folder, "tree.stoker"), &index, NULL), STK_OK);
+    assert_true(stk__index_get_class(index, 2, &class));
+    assert_text(class.name, "bee");
+    assert_int_equal(class.first_sample, 1);
+    assert_true(stk__index_get_folder(index, 1, &in));
+    assert_text(in.path, "ape");
+    assert_int_equal(in.mtime_ns, 1700000000000000000);
+    assert_true(in.names_hash == UINT64_MAX);
+    stk__index_close(index);
+    assert_int_equal(
+        stk__index_open(&heap, in_folder(folder, "empty.stoker"), &index, NULL), STK_OK);
+    assert_int_equal(index->samples, 0);
+    stk__index_close(index);
+}
+
 /* A later version may add sections: this one steps over them. */
 static void unknown_sections_are_stepped_over(void **state)
 {
@@ -233,6 +286,7 @@ int main(void)
         WITH_PLACE(every_flipped_bit_is_noticed),
         WITH_PLACE(every_shorter_file_is_refused),
         WITH_PLACE(no_claim_of_a_header_is_believed),
+        cmocka_unit_test(what_other_hands_wrote_is_read),
         WITH_PLACE(unknown_sections_are_stepped_over),
         WITH_PLACE(tells_why_it_does_not_open),
         WITH_PLACE(a_source_is_known_by_size_time_and_ends),
