@@ -164,8 +164,8 @@ def test_a_closed_pipe_ends_it_quietly(stoker, many):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_verify_and_bench(stoker, tar, draw, number):
-    big = draw(1500, 1500, quality=95)
-    members = [(b"%03d.jpg" % i, big) for i in range(60)]
+    big = draw(1500, 1500, quality=95, progressive=True)
+    members = [(b"%03d.jpg" % i, big) for i in range(300)]  # seconds of work for one thread
     (stoker.folder / "s.tar").write_bytes(tar.archive(members))
     stoker("index", "s.tar")
     for args in (["verify", "s.tar", "-t", 1], ["bench", "s.tar", "-b", 4, "-e", 1000]):
