@@ -51,6 +51,7 @@ def arguments() -> argparse.Namespace:
         help="seconds to wait for a quiet machine before a run",
     )
     parser.add_argument("--json", help="write all results here")
+    parser.add_argument("--more", action="store_true", help="add rounds to those in --json")
     parser.add_argument("--list", action="store_true", help="list the candidates of the run")
     return parser.parse_args()
 
@@ -116,6 +117,20 @@ def save(args: argparse.Namespace, results: dict[str, list[dict]], **more) -> No
         Path(args.json).write_text(json.dumps(whole, indent=1), encoding="utf-8")
 
 
+def earlier_rounds(args: argparse.Namespace, results: dict[str, list[dict]]) -> int:
+    """With --more: take over the rounds that --json holds, and tell their number."""
+    if not args.more:
+        return 0
+    kept = json.loads(Path(args.json).read_text(encoding="utf-8"))
+    if kept["run"] != args.run:
+        sys.exit(f"bench.peers: {args.json} holds run {kept['run']}, not {args.run}")
+    for name, runs in kept["results"].items():
+        results.setdefault(name, [])[:0] = [run for run in runs if "rate" in run]
+    return 1 + max(
+        (run["round"] for runs in results.values() for run in runs if "round" in run), default=-1
+    )
+
+
 def run_patiently(args: argparse.Namespace, entry: Entry, job: Job, python: str) -> dict:
     """One run; with --patience it waits for a quiet machine, and is taken again if disturbed."""
     for _ in range(3 if args.patience > 0 else 1):
@@ -133,7 +148,8 @@ def run_rounds(args: argparse.Namespace, entries: list[Entry], job: Job) -> dict
     for entry, python in with_python:
         if python is None:
             results[entry.name].append({"failed": f"not installed: {', '.join(entry.needs)}"})
-    for number in range(args.rounds):
+    before = earlier_rounds(args, results)
+    for number in range(before, before + args.rounds):
         # A round starts with another candidate each time, so that nobody always follows the same.
         turn = [pair for pair in with_python if pair[1] is not None]
         turn = turn[number % max(len(turn), 1) :] + turn[: number % max(len(turn), 1)]
@@ -142,7 +158,7 @@ def run_rounds(args: argparse.Namespace, entries: list[Entry], job: Job) -> dict
             results[entry.name].append(result)
             rate = f"{result['rate']:,.0f}/s" if "rate" in result else result.get("failed")
             others = f"others {result.get('foreign_cpu', 0):.0%} of a core"
-            say(f"round {number + 1}/{args.rounds}  {entry.name:24} {rate}  ({others})")
+            say(f"round {number + 1}/{before + args.rounds}  {entry.name:24} {rate}  ({others})")
             save(args, results)
     return results
 
