@@ -22,5 +22,8 @@ void stk__kernels_arch(stk__kernels *kernels, uint32_t cpu)
     if ((cpu & STK__CPU_AVX2) != 0 && (cpu & STK__CPU_AVX512) != 0) {
         kernels->horizontal = stk__horizontal_avx512;
         kernels->vertical = stk__vertical_avx512;
+        kernels->values_f32 = stk__values_f32_avx512;
+        kernels->values_f16 = stk__values_f16_avx512;
+        kernels->values_bf16 = stk__values_bf16_avx512;
     }
 }

@@ -11,5 +11,6 @@ stk__vertical_fn stk__vertical_avx2, stk__vertical_avx512;
 stk__convert_fn stk__expand_avx2, stk__pack_avx2, stk__pack_reversed_avx2;
 stk__planes_fn stk__planes_avx2;
 stk__values_fn stk__values_f32_avx2, stk__values_f16_avx2, stk__values_bf16_avx2;
+stk__values_fn stk__values_f32_avx512, stk__values_f16_avx512, stk__values_bf16_avx512;
 
 #endif
