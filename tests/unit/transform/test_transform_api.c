@@ -70,6 +70,23 @@ static void the_draw_tells_the_crop(void **state)
     free(pixels);
 }
 
+static void a_centre_crop_pads_with_black_whatever_its_fill_says(void **state)
+{
+    const uint8_t pixel[3] = {50, 60, 70};
+    const stk_image src = {(void *)(uintptr_t)pixel, 3, 1, 1};
+    static const uint8_t want[9] = {0, 0, 0, 50, 60, 70, 0, 0, 0};
+    stk_transform t = sized(STK_CENTER_CROP, 1, 3);
+    uint8_t out[9];
+    (void)state;
+
+    memset(t.fill, 200, sizeof t.fill);
+    t.padding[0] = 7;
+    assert_int_equal(
+        stk_image_transform(&src, &t, 1, NULL, STK_NHWC, STK_U8, (stk_span){out, sizeof out}, NULL),
+        STK_OK);
+    assert_memory_equal(out, want, sizeof want);
+}
+
 /* The source stands in a block of exactly its size, so that a sanitizer sees a byte too far. */
 static void reads_and_writes_no_byte_too_far(void **state)
 {
@@ -128,6 +145,7 @@ int main(void)
         cmocka_unit_test(says_what_is_wrong_with_memory),
         cmocka_unit_test_prestate(an_empty_chain_copies, &r),
         cmocka_unit_test_prestate(the_draw_tells_the_crop, &r),
+        cmocka_unit_test(a_centre_crop_pads_with_black_whatever_its_fill_says),
         cmocka_unit_test_prestate(reads_and_writes_no_byte_too_far, &r),
         cmocka_unit_test_prestate(the_widest_and_the_highest_pass, &r),
     };
