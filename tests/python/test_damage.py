@@ -236,3 +236,23 @@ def test_mixed_sizes_without_a_resize_are_a_shape_error(tmp_path):
             next(iter(loader))
         assert caught.value.key == "2"
         assert "Resize" in str(caught.value)
+
+
+def test_a_file_that_vanishes_is_a_loss_like_any_other(tmp_path):
+    for i in range(6):
+        (tmp_path / f"{i}.jpg").write_bytes(jpg(numbered_picture(i)))
+    dataset = stoker.open(tmp_path)
+    (tmp_path / "2.jpg").unlink()
+    with pytest.raises(FileNotFoundError) as caught:
+        dataset[2]
+    assert (caught.value.key, caught.value.sample) == ("2", 2)
+    with stoker.Loader(dataset, image=Image("jpg"), batch_size=2) as loader:
+        iterator = iter(loader)
+        next(iterator)
+        with pytest.raises(stoker.SourceNotFound) as caught:
+            next(iterator)
+        assert caught.value.key == "2"
+        assert caught.value.source.endswith("2.jpg")
+    with stoker.Loader(dataset, image=Image("jpg"), batch_size=2, on_error="skip") as loader:
+        assert sum(batch.rows for batch in loader) == 5
+        assert [each.status for each in loader.damage] == ["STK_ESOURCE"]

@@ -130,3 +130,30 @@ def test_two_threads_share_one_iterator_without_losing_a_batch(numbered_shards):
         for thread in threads:
             thread.join(60)
         assert sorted(seen) == list(range(400))
+
+
+def test_other_threads_run_while_a_batch_is_made(picture_shards):
+    import threading
+
+    with stoker.Loader(
+        picture_shards(40),
+        image=stoker.Image("jpg", stoker.transforms.Resize((1200, 1200))),
+        batch_size=40,
+        threads=0,  # all the work is in the call
+    ) as loader:
+        ticks, stop = [], threading.Event()
+
+        def tick():
+            while not stop.wait(0.001):
+                ticks.append(1)
+
+        ticker = threading.Thread(target=tick)
+        ticker.start()
+        while not ticks:
+            pass
+        before = len(ticks)
+        iterator = iter(loader)
+        next(iterator)
+        assert len(ticks) - before >= 3  # 40 large pictures take many times that long
+        stop.set()
+        ticker.join()
