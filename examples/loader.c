@@ -4,7 +4,8 @@
  *     loader "train-{000000..000007}.tar"
  *     loader folder-of-class-folders
  *
- * Meson builds it (build/examples/example_loader). It is C and C++ alike; the tests build it as both.
+ * Meson builds it (build/examples/example_loader). It is C and C++ alike; the tests build it as
+ * both.
  */
 #include <inttypes.h>
 #include <stdio.h>
