@@ -57,7 +57,7 @@ typedef struct bench {
 
 static void fail(const char *what)
 {
-    fprintf(stderr, "bench_jpeg: %s\n", what);
+    (void)fprintf(stderr, "bench_jpeg: %s\n", what);
     exit(1);
 }
 
@@ -233,7 +233,7 @@ int main(int argc, char **argv)
     bench b = {0};
 
     if (rounds < 1 || rounds > MOST_ROUNDS || !path_list_read(&list)) {
-        fprintf(stderr, "usage: bench_jpeg [rounds] < list-of-files\n");
+        (void)fprintf(stderr, "usage: bench_jpeg [rounds] < list-of-files\n");
         return 2;
     }
     b.count = list.count;
