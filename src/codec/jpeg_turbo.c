@@ -12,6 +12,9 @@
  * would round otherwise than in a decode of the whole picture, more than the crop is decoded:
  * see widen().
  *
+ * Where a picture is of the common kind, its Huffman codes are decoded by jpeg_huff.h and the
+ * library is given the coefficients: see start(). Nobody can tell from the result.
+ *
  * Left out on purpose: lossless and 12-bit JPEG (named in the error), and the number of rows given
  * behind the first scan (DNL), which libjpeg lacks.
  */
@@ -30,7 +33,9 @@
 #include "codec/codec_table.h"
 #include "codec/decode_arena.h"
 #include "codec/exif_orientation.h"
+#include "codec/jpeg_huff.h"
 #include "codec/jpeg_markers.h"
+#include "codec/jpeg_turbo.h"
 #include "codec/pixel_rows.h"
 #include "codec/sniff.h"
 
@@ -42,6 +47,9 @@ enum {
     STRIP_ROWS = 16,        /* at most; fewer where rows are long */
     STRIP_BYTES = 32 << 10, /* so that a strip is still in the nearest cache when it is used */
     APP1 = JPEG_APP0 + 1,
+
+    /* start() was tried with 2.1.5 and 3.1.0; those before 2.1.5 decode everything themselves */
+    CAN_SHOW_OURS = LIBJPEG_TURBO_VERSION_NUMBER >= 2001005,
 };
 
 typedef struct jpeg {
@@ -60,11 +68,21 @@ typedef struct jpeg {
     stk_view encoded; /* of the picture in progress; not ours */
     uint32_t orientation;
 
+    stk__jpeg_huff huff; /* our own decoder of coefficients */
+    bool huff_fits;      /* the picture in progress */
+    stk__jpeg_counts counts;
+
     /* Of the read in progress. */
-    stk_rect crop;
+    bool ours; /* coefficients come from huff */
+    JBLOCKARRAY blocks[STK__JPEG_PARTS];
+    uint32_t blocks_count;
+    uint32_t blocks_row;               /* MCU row that is in them; UINT32_MAX: none yet */
+    uint32_t first_column, end_column; /* of MCUs that are needed */
+    stk_rect crop;                     /* what of it is still to be handed on */
     stk__pixels pixels;
     const stk__row_sink *sink;
-    uint32_t left; /* first column that the library gives */
+    stk_error *read_err; /* of the caller */
+    uint32_t left;       /* first column that the library gives */
     uint8_t *strip;
     size_t pitch_bytes;
     uint32_t strip_rows;
@@ -81,7 +99,7 @@ static size_t position(const jpeg *j)
 {
     const uint8_t *next = j->source.next_input_byte;
 
-    return next != NULL ? (size_t)(next - (const uint8_t *)j->encoded.data) : 0;
+    return next != NULL && !j->ours ? (size_t)(next - (const uint8_t *)j->encoded.data) : 0;
 }
 
 /* "its header", "row 209 of 375", "scan 3, row 1 of 375": where the library reads at the moment. */
@@ -159,8 +177,8 @@ static _Noreturn void leave_with_message(j_common_ptr lib)
  */
 static void on_message(j_common_ptr lib, int level)
 {
-    if (level >= 0)
-        return; /* not a warning */
+    if (level >= 0 || of(lib)->ours) /* no warning, or about data that the library does not get */
+        return;
     switch (lib->err->msg_code) {
     case JWRN_ADOBE_XFORM:
     case JWRN_BOGUS_PROGRESSION:
@@ -200,6 +218,15 @@ static boolean out_of_bytes(j_decompress_ptr lib)
     ended(of((j_common_ptr)lib));
 }
 
+/* In place of data that the library is not to decode. */
+static void give_end_marker(jpeg *j)
+{
+    static const JOCTET end[] = {0xff, JPEG_EOI};
+
+    j->source.next_input_byte = end;
+    j->source.bytes_in_buffer = sizeof end;
+}
+
 static void skip_bytes(j_decompress_ptr lib, long count)
 {
     if (count <= 0)
@@ -216,6 +243,8 @@ static boolean refuse_to_resync(j_decompress_ptr lib, int desired)
     char where[64];
     jpeg *j = of((j_common_ptr)lib);
 
+    if (j->ours) /* it finds none of those that it looks for */
+        return TRUE;
     leave(j, STK_FAIL_AT(j->err, STK_ECORRUPT, position(j),
                  "JPEG damaged in %s: marker 0x%02x instead of restart %d",
                  place(j, where, sizeof where), (unsigned)lib->unread_marker, desired));
@@ -325,14 +354,20 @@ static jvirt_sarray_ptr request_samples(j_common_ptr lib, int pool, boolean zero
     return array;
 }
 
+/* With coefficients of our own only the rows of one MCU row are there at a time: `access` of them.
+ * The library asks for one array a component, in their order. */
 static jvirt_barray_ptr request_blocks(j_common_ptr lib, int pool, boolean zeroed, JDIMENSION width,
     JDIMENSION count, JDIMENSION access)
 {
     jvirt_barray_ptr array = take(lib, sizeof *array);
+    jpeg *j = of(lib);
     (void)pool;
-    (void)access;
 
+    if (j->ours)
+        count = access;
     array->rows = take_whole(lib, (size_t)width * sizeof(JBLOCK), count, zeroed);
+    if (j->ours && j->blocks_count < STK__JPEG_PARTS)
+        j->blocks[j->blocks_count++] = array->rows;
     return array;
 }
 
@@ -350,13 +385,27 @@ static JSAMPARRAY access_samples(
     return array->rows + first;
 }
 
+/* Decode the MCU row whose blocks the library wants to see. */
+static void make_blocks(jpeg *j, uint32_t row)
+{
+    if (row == j->blocks_row)
+        return;
+    if (!stk__jpeg_huff_row(&j->huff, row, j->first_column, j->end_column,
+            (int16_t (*const *const *)[DCTSIZE2])j->blocks))
+        leave(j, STK_ECORRUPT); /* why, the library will say: see jpeg_read() */
+    j->blocks_row = row;
+}
+
 static JBLOCKARRAY access_blocks(
     j_common_ptr lib, jvirt_barray_ptr array, JDIMENSION first, JDIMENSION count, boolean writable)
 {
-    (void)lib;
-    (void)count;
-    (void)writable;
-    return array->rows + first;
+    jpeg *j = of(lib);
+
+    if (!j->ours)
+        return array->rows + first;
+    if (!writable) /* as many rows as an MCU has */
+        make_blocks(j, first / count);
+    return array->rows;
 }
 
 static void free_pool(j_common_ptr lib, int pool)
@@ -445,8 +494,10 @@ static void begin_body(jpeg *j)
     j->source.next_input_byte = j->encoded.data;
     j->source.bytes_in_buffer = j->encoded.size;
     lib->err->num_warnings = 0;
+    j->ours = false;
     STK_IGNORE(jpeg_read_header(lib, TRUE) != JPEG_HEADER_OK); /* anything else left by the trap */
     check_kind(j);
+    j->huff_fits = CAN_SHOW_OURS && stk__jpeg_huff_begin(&j->huff, j->encoded);
 }
 
 static stk_status jpeg_begin(
@@ -518,6 +569,15 @@ static void widen(jpeg *j)
     j->left = first;
 }
 
+/* MCUs whose coefficients the library will ask for. */
+static void need_columns(jpeg *j)
+{
+    uint32_t step = (uint32_t)j->lib.max_h_samp_factor * DCTSIZE;
+
+    j->first_column = j->left / step;
+    j->end_column = (j->left + j->lib.output_width + step - 1) / step;
+}
+
 static void make_strip(jpeg *j)
 {
     j->pitch_bytes = stk__size_align(
@@ -546,14 +606,14 @@ static void hand_on(jpeg *j, uint32_t count)
 
     for (uint32_t i = 0; j->lib.out_color_space == JCS_CMYK && i < count; i++)
         stk__row_from_inverted_cmyk(first + i * j->pitch_bytes, j->crop.width, j->pixels);
-    j->st = j->sink->rows(j->sink->ctx, first, j->pitch_bytes, count, j->err);
+    j->st = j->sink->rows(j->sink->ctx, first, j->pitch_bytes, count, j->read_err);
 }
 
 static void check_end(jpeg *j)
 {
     size_t stop;
 
-    if (jpeg_input_complete(&j->lib) ||
+    if (j->ours || jpeg_input_complete(&j->lib) ||
         stk__jpeg_ends(j->encoded, position(j), (uint8_t)j->lib.unread_marker, &stop))
         return;
     if (stop == j->encoded.size)
@@ -562,37 +622,81 @@ static void check_end(jpeg *j)
                  "another JPEG begins before the end of the first one"));
 }
 
+/*
+ * Begin the output.
+ *
+ * With coefficients of our own the library is put into the mode in which it shows a picture while
+ * it comes in. It finds no data, only the end, and then asks for the coefficients of each row that
+ * it shows, as if it had stored them: make_blocks().
+ */
+static void start(jpeg *j)
+{
+    struct jpeg_decompress_struct *lib = &j->lib;
+
+    lib->buffered_image = j->ours;
+    lib->dct_method = JDCT_ISLOW;
+    lib->do_fancy_upsampling = TRUE;
+    if (lib->num_components == 4)
+        lib->out_color_space = JCS_CMYK;
+    else
+        lib->out_color_space = j->pixels == STK__RGBX8 ? JCS_EXT_RGBX : JCS_EXT_RGB;
+    if (j->ours)
+        give_end_marker(j);
+    STK_IGNORE(jpeg_start_decompress(lib) == FALSE); /* it has all bytes: it never waits for more */
+    if (j->ours) {
+        while (!jpeg_input_complete(lib))
+            STK_IGNORE(jpeg_consume_input(lib) == JPEG_SUSPENDED);
+        STK_IGNORE(jpeg_start_output(lib, 1) == FALSE);
+    }
+}
+
 static void read_body(jpeg *j)
 {
     struct jpeg_decompress_struct *lib = &j->lib;
     bool smoothed;
 
-    if (lib->num_components == 4)
-        lib->out_color_space = JCS_CMYK;
-    else
-        lib->out_color_space = j->pixels == STK__RGBX8 ? JCS_EXT_RGBX : JCS_EXT_RGB;
-    lib->dct_method = JDCT_ISLOW;
-    lib->do_fancy_upsampling = TRUE;
-    STK_IGNORE(jpeg_start_decompress(lib) == FALSE); /* it has all bytes: it never waits for more */
-
+    j->ours = j->huff_fits && stk__jpeg_huff_load(&j->huff, &j->arena);
+    j->counts.ours += j->ours;
+    j->err = j->ours ? NULL : j->read_err; /* no attempt but the last has a say */
+    start(j);
     smoothed = is_smoothed(lib);
     j->left = 0;
     if (!smoothed)
         widen(j);
+    need_columns(j);
     make_strip(j);
     if (!smoothed && j->crop.top > 0)
         STK_IGNORE(jpeg_skip_scanlines(lib, j->crop.top) != j->crop.top); /* rows are inside */
     while (lib->output_scanline < j->crop.top)
         fill_strip(j, (uint32_t)stk__size_min(j->strip_rows, j->crop.top - lib->output_scanline));
-    for (uint32_t left = j->crop.height; left > 0 && j->st >= 0;) {
-        uint32_t count = left < j->strip_rows ? left : j->strip_rows;
+    while (j->crop.height > 0 && j->st >= 0) {
+        uint32_t count = j->crop.height < j->strip_rows ? j->crop.height : j->strip_rows;
 
         fill_strip(j, count);
         hand_on(j, count);
-        left -= count;
+        j->crop.top += count; /* what is left to do, should another attempt be needed */
+        j->crop.height -= count;
     }
     if (j->st >= 0)
         check_end(j);
+}
+
+/*
+ * Our own decoder of coefficients stops at whatever it does not like, without judging it. Then the
+ * library decodes the picture anew, from the first row that was not handed on yet: it goes on where
+ * the data is only odd, and where it is damaged the error is the library's.
+ */
+static void read_by_library(jpeg *j)
+{
+    j->counts.anew++;
+    j->in_header = true;
+    j->err = j->read_err;
+    if (!guarded(j, begin_body))
+        return;
+    j->in_header = false;
+    j->huff_fits = false;
+    j->st = STK_OK;
+    STK_IGNORE(!guarded(j, read_body)); /* either way j->st is how it went */
 }
 
 static stk_status jpeg_read(void *state, const stk_rect *crop, stk__pixels pixels,
@@ -601,14 +705,25 @@ static stk_status jpeg_read(void *state, const stk_rect *crop, stk__pixels pixel
     jpeg *j = state;
 
     j->st = STK_OK;
-    j->err = err;
+    j->read_err = err;
     j->in_header = false;
     j->crop = *crop;
     j->pixels = pixels;
     j->sink = sink;
-    STK_IGNORE(!guarded(j, read_body)); /* either way j->st is how it went */
+    j->blocks_count = 0;
+    j->blocks_row = UINT32_MAX;
+    if (!guarded(j, read_body) && j->ours)
+        read_by_library(j);
     jpeg_abort_decompress(&j->lib);
+    j->ours = false;
     return j->st;
+}
+
+stk__jpeg_counts stk__jpeg_counted(const void *state)
+{
+    const jpeg *j = state;
+
+    return j->counts;
 }
 
 /* ---- Life ---------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* Without these: crops differ from the picture by a column of chroma, a cut file is trained on as
  * grey rows, a hostile one holds a thread for minutes, or memory leaks with each damaged sample. */
+#include "codec/jpeg_turbo.h"
 #include "support/golden.h"
 
 static const char *const samplings[] = {
@@ -31,6 +32,55 @@ static void crops_have_the_pixels_of_the_whole(void **state)
         check_crops(b->decoder, samplings[i], &b->random, 300);
     for (size_t i = 0; i < COUNT_OF(tiny); i++)
         check_crops(b->decoder, tiny[i], &b->random, 60);
+}
+
+/* A picture that our own decoder of coefficients is for is decoded by it to the end, or all of its
+ * speed is lost without anybody noticing. */
+static void common_pictures_are_decoded_once(void **state)
+{
+    static const char *const common[] = {
+        "sample_444.jpg",
+        "sample_422.jpg",
+        "sample_420.jpg",
+        "sample_440.jpg",
+        "sample_411.jpg",
+        "sample_410.jpg",
+        "sample_mix.jpg",
+        "sample_grey.jpg",
+        "sample_cmyk.jpg",
+        "sample_restart_420.jpg",
+        "tiny_1x1.jpg",
+    };
+    stk_limits limits = STK_LIMITS_INIT;
+    bench *b = *state;
+    stk__heap heap = {0};
+    uint64_t reads = 0;
+    void *jpeg;
+
+    assert_int_equal(stk__codec_jpeg.open(&heap, &limits, &jpeg, NULL), STK_OK);
+    for (size_t i = 0; i < COUNT_OF(common); i++) {
+        blob file = blob_read(common[i]);
+
+        for (int round = 0; round < 30; round++) {
+            stk_image_info info;
+            stk__row_sink sink;
+            stk_rect rect;
+            pixels p;
+
+            assert_int_equal(stk__codec_jpeg.begin(jpeg, blob_view(file), &info, NULL), STK_OK);
+            rect = rect_random(&b->random, info.width, info.height);
+            p = pixels_new(rect, STK__RGBX8);
+            sink = (stk__row_sink){.ctx = &p, .rows = pixels_take};
+            assert_int_equal(stk__codec_jpeg.read(jpeg, &rect, STK__RGBX8, &sink, NULL), STK_OK);
+            free(p.data);
+            reads++;
+        }
+        blob_free(file);
+    }
+    if (stk__jpeg_counted(jpeg).ours != 0) /* a libjpeg-turbo with which this was tried */
+        assert_true(stk__jpeg_counted(jpeg).ours == reads);
+    assert_true(stk__jpeg_counted(jpeg).anew == 0);
+    stk__codec_jpeg.close(jpeg);
 }
 
 /* Drop the last scans: coefficients that never come are smoothed over from neighbours. */
@@ -231,6 +281,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(crops_have_the_pixels_of_the_whole),
+        cmocka_unit_test(common_pictures_are_decoded_once),
         cmocka_unit_test(crops_of_an_unfinished_progression_are_exact),
         cmocka_unit_test(every_cut_is_found),
         cmocka_unit_test(the_row_of_a_cut_is_told),
