@@ -389,11 +389,13 @@ static void c15_the_nearest_header_counts(void **state)
 
     text_of(&t, "a.jpg", 'A', 700);
     tar_put_head(&t, &(tar_head){.name = "b.jpg", .type = '1', .link = "a.jpg", .size = 700});
-    tar_text(&t, "c.jpg", "");
-    tar_text(&t, "d.jpg", "D");
+    tar_text(&t, "c.jpg", ""); /* two headers: as many blocks as 700 bytes */
+    tar_text(&t, "d.jpg", "");
+    tar_text(&t, "e.jpg", "E");
     tar_end(&t);
     expect_story(&t,
-        "file a.jpg 700*A\nhard b.jpg -> a.jpg 700*A\nfile c.jpg \"\"\nfile d.jpg \"D\"\nend\n");
+        "file a.jpg 700*A\nhard b.jpg -> a.jpg 700*A\nfile c.jpg \"\"\nfile d.jpg \"\"\n"
+        "file e.jpg \"E\"\nend\n");
 }
 
 /* No header in either place: nothing was skipped on the word of the size. */
