@@ -3,7 +3,7 @@
  *
  * A *chain* is a list of transforms applied in order, as torchvision's v2.Compose would. Parameters
  * are drawn for each sample by the laws that torchvision uses, from Philox4x64-10 with key
- * (seed, epoch) and counter (sample, index of the transform in the chain, draw): docs/order.md.
+ * (seed, epoch) and counter (sample, index of the transform in the chain, draw): docs/draws.md.
  */
 #ifndef STOKER_TRANSFORM_H
 #define STOKER_TRANSFORM_H

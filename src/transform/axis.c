@@ -20,7 +20,7 @@ void stk__axis_identity(stk__axis *axis, uint32_t count)
     axis->step = 1;
 }
 
-/* Room for `count` entries in both tables; the one in use keeps its contents. */
+/* Room for `count` entries in both tables; the one in use, which fits, keeps its contents. */
 static bool reserve(stk__axis *axis, stk__heap *heap, size_t count)
 {
     int32_t *table, *spare;
@@ -84,7 +84,7 @@ bool stk__axis_window(stk__axis *axis, stk__heap *heap, int64_t start, uint32_t 
         axis->count = count;
         return true;
     }
-    if (!reserve(axis, heap, count > axis->count ? count : axis->count))
+    if (!reserve(axis, heap, count))
         return false;
     for (uint32_t i = 0; i < count; i++) {
         int64_t at = padded(start + i, axis->count, mode);
@@ -118,7 +118,7 @@ bool stk__axis_nearest(stk__axis *axis, stk__heap *heap, uint32_t count)
 
     if (count == inputs)
         return true;
-    if (!reserve(axis, heap, count > inputs ? count : inputs))
+    if (!reserve(axis, heap, count))
         return false;
     for (uint32_t i = 0; i < count; i++) {
         int64_t at = count == 2 * (uint64_t)inputs ? i / 2 : (int64_t)floorf((float)i * scale);

@@ -20,8 +20,9 @@
 typedef struct stk__image_chain stk__image_chain;
 typedef struct stk__image_run stk__image_run;
 
-/* Check and copy a chain. STK_EINVAL names the transform by its index and the field at fault. An
- * empty chain (count 0) hands the picture on as it is. heap is kept. */
+/* Check and copy a chain. STK_EINVAL names the transform by its index and the field at fault;
+ * STK_ESHAPE a crop that is too large for what the transforms before it always give. An empty chain
+ * (count 0) hands the picture on as it is. heap is kept. */
 STK_MUST_CHECK stk_status stk__image_chain_new(stk__heap *heap, const stk_transform *transforms,
     size_t count, stk_layout layout, stk_dtype dtype, stk__image_chain **chain_out, stk_error *err);
 void stk__image_chain_free(stk__image_chain *chain);

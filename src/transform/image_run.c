@@ -185,6 +185,18 @@ static stk_status settle(stk__image_run *run, stk_error *err)
     }
 }
 
+/* The picture between a stage and the next: RGBX. What the next stage needs of it may change from
+ * sample to sample, so there is room for twice of that, or for all there is. */
+static uint8_t *picture_between(stk__image_run *run, size_t i, const stk__target *target)
+{
+    const stk__stage *next = &run->stages[i + 1];
+    const size_t pixels = (size_t)target->width * target->height;
+    const size_t all = (size_t)next->source_width * next->source_height;
+
+    return stk__scratch_need(
+        &run->pictures[i], run->heap, pixels, pixels * 2 < all ? pixels * 2 : all, 4, 0);
+}
+
 /* Targets: a picture after each stage but the last, whose rows go to dst. */
 static stk_status start(stk__image_run *run, void *dst, stk_error *err)
 {
@@ -199,8 +211,7 @@ static stk_status start(stk__image_run *run, void *dst, stk_error *err)
         };
 
         if (!is_last) {
-            target.pixels = stk__scratch_need(
-                &run->pictures[i], run->heap, (size_t)target.width * 4, target.height, 0);
+            target.pixels = picture_between(run, i, &target);
             if (target.pixels == NULL)
                 return STK_FAIL(err, STK_ENOMEM, "no memory for a picture of %ux%u between resizes",
                     target.width, target.height);

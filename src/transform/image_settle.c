@@ -22,6 +22,8 @@ void stk__stage_fini(stk__stage *stage)
 
 void stk__stage_begin(stk__stage *stage, uint32_t width, uint32_t height)
 {
+    stage->source_width = width;
+    stage->source_height = height;
     stage->resampled = false;
     stk__axis_identity(&stage->in_x, width);
     stk__axis_identity(&stage->in_y, height);
@@ -79,10 +81,12 @@ static bool settle_pass(stk__stage *stage, bool rows, uint32_t *start_out, uint3
         .backward = out->straight && out->step < 0,
         .mirrored = in->step < 0,
     };
+    const stk__axis_resize of = {
+        in->count, rows ? stage->high : stage->wide, stage->interpolation, stage->antialias};
     uint32_t low, high;
 
-    if (!stk__weights_make(weights, stage->heap, stage->kernels, in->count,
-            rows ? stage->high : stage->wide, stage->interpolation, stage->antialias))
+    if (!stk__weights_make(weights, stage->heap, stage->kernels, &of,
+            rows ? stage->source_height : stage->source_width))
         return false;
     stk__weights_span(weights, &part, &low, &high);
     *start_out = lowest(in) + low;
@@ -126,8 +130,8 @@ static bool settle_lists(stk__stage *stage)
 
     if (stage->y.straight)
         return true;
-    head = stk__scratch_need(
-        &stage->lists, stage->heap, (size_t)stage->rows + stage->y.count, sizeof *head, 0);
+    head = stk__scratch_need(&stage->lists, stage->heap, (size_t)stage->rows + stage->y.count,
+        (size_t)stage->high + stage->y.count, sizeof *head, 0);
     if (head == NULL)
         return false;
     next = head + stage->rows;
@@ -150,25 +154,35 @@ static size_t rgb_row_bytes(uint32_t pixels)
     return stk__size_align((size_t)pixels * 3 + STK__ROW_SLACK, STK_ALIGN_BYTES);
 }
 
-/* The ring and the rows on their way, in one block. */
+/* Bytes of the ring, and of the rows on their way: a line, a gathered one, three parts. */
+static bool line_bytes(
+    uint32_t taps, size_t row_bytes, size_t out_bytes, size_t narrow_bytes, size_t *bytes_out)
+{
+    return stk__size_mul((size_t)taps + STK__ROWS_AT_ONCE + 1, row_bytes, bytes_out) &&
+           stk__size_add(*bytes_out, out_bytes * 4, bytes_out) &&
+           stk__size_add(*bytes_out, narrow_bytes * STK__ROWS_AT_ONCE, bytes_out);
+}
+
+/* All of them in one block, with room for the most taps and columns that a crop may need. */
 static bool settle_lines(stk__stage *stage)
 {
     const uint32_t taps = stage->pass_y ? stage->taps_y.taps.per : 0;
+    const uint32_t most_taps = stage->pass_y ? stage->weights_y.room : 0;
     const size_t out_bytes = rgb_row_bytes(stage->x.count);
     const bool is_narrow = stage->pass_x && stage->source.width < stage->taps_x.taps.inputs;
     const size_t narrow_bytes = is_narrow ? (size_t)stage->taps_x.taps.inputs * 4 : 0;
-    size_t bytes;
+    const size_t most_narrow = stage->pass_x ? (size_t)stage->weights_x.room * 4 : 0;
+    size_t bytes, room;
     uint8_t *at;
 
     stage->row_bytes = rgb_row_bytes(stage->columns);
     stage->ring_rows = taps + STK__ROWS_AT_ONCE;
-    if (!stk__size_mul(stage->ring_rows, stage->row_bytes, &bytes) ||
-        !stk__size_add(bytes, stage->row_bytes + out_bytes * 4, &bytes) ||
-        !stk__size_add(bytes, narrow_bytes * STK__ROWS_AT_ONCE, &bytes))
+    if (!line_bytes(taps, stage->row_bytes, out_bytes, narrow_bytes, &bytes) ||
+        !line_bytes(most_taps, rgb_row_bytes(stage->wide), out_bytes, most_narrow, &room))
         return false;
-    at = stk__scratch_need(&stage->lines, stage->heap, bytes, 1, 0);
-    stage->tap_rows = stk__scratch_need(
-        &stage->pointers, stage->heap, (size_t)taps + 1, sizeof *stage->tap_rows, 0);
+    at = stk__scratch_need(&stage->lines, stage->heap, bytes, room, 1, 0);
+    stage->tap_rows = stk__scratch_need(&stage->pointers, stage->heap, (size_t)taps + 1,
+        (size_t)most_taps + 1, sizeof *stage->tap_rows, 0);
     if (at == NULL || stage->tap_rows == NULL)
         return false;
     stage->ring = at;

@@ -29,6 +29,7 @@ typedef struct stk__stage {
     const stk_transform *transforms; /* fills are named by numbers of these */
 
     /* The plan. */
+    uint32_t source_width, source_height; /* all of it; memory is made for crops as large as that */
     bool resampled;
     stk_interpolation interpolation; /* bilinear or bicubic */
     bool antialias;

@@ -16,10 +16,10 @@ static inline void stk__scratch_fini(stk__scratch *scratch, stk__heap *heap)
     *scratch = (stk__scratch){0};
 }
 
-/* count * size bytes and `slack` behind them, aligned to STK_ALIGN_BYTES; NULL: no memory. What was
- * there is lost if it had to grow. */
+/* count * size bytes and `slack` behind them, aligned to STK_ALIGN_BYTES; NULL: no memory. If it
+ * has to grow, what was there is lost, and there is room for `room` of them, where that is more. */
 static inline void *stk__scratch_need(
-    stk__scratch *scratch, stk__heap *heap, size_t count, size_t size, size_t slack)
+    stk__scratch *scratch, stk__heap *heap, size_t count, size_t room, size_t size, size_t slack)
 {
     size_t bytes;
 
@@ -27,6 +27,9 @@ static inline void *stk__scratch_need(
         return NULL;
     if (scratch->data != NULL && bytes <= scratch->size_bytes)
         return scratch->data;
+    if (!stk__size_mul(stk__size_max(count, room), size, &bytes) ||
+        !stk__size_add(bytes, slack, &bytes))
+        return NULL;
     stk__scratch_fini(scratch, heap);
     scratch->data = stk__heap_alloc_aligned(heap, bytes);
     if (scratch->data != NULL)

@@ -19,8 +19,8 @@ void stk__weights_span(
     const uint32_t low = weights->first[part->begin];
     const uint32_t high = weights->first[end] + weights->taps[end] - 1;
 
-    *low_out = part->mirrored ? weights->inputs - 1 - high : low;
-    *high_out = part->mirrored ? weights->inputs - 1 - low : high;
+    *low_out = part->mirrored ? weights->of.inputs - 1 - high : low;
+    *high_out = part->mirrored ? weights->of.inputs - 1 - low : high;
 }
 
 /* The taps of one output the other way round; what is past them stays behind. */
@@ -79,8 +79,10 @@ bool stk__weights_taps(const stk__weights *weights, const stk__taps_part *part,
 
     stk__weights_span(weights, part, &low, &high);
     inputs = high - low + 1 > per ? high - low + 1 : per;
-    first = stk__scratch_need(&memory->axis, heap, count, 2 * sizeof *first, STK__ROW_SLACK);
-    weight = stk__scratch_need(&memory->rounded, heap, count, per * sizeof *weight, STK__ROW_SLACK);
+    first = stk__scratch_need(
+        &memory->axis, heap, count, weights->of.outputs, 2 * sizeof *first, STK__ROW_SLACK);
+    weight = stk__scratch_need(&memory->rounded, heap, (size_t)count * per,
+        (size_t)weights->of.outputs * weights->room, sizeof *weight, STK__ROW_SLACK);
     if (first == NULL || weight == NULL)
         return false;
     last = first + count;
@@ -91,7 +93,7 @@ bool stk__weights_taps(const stk__weights *weights, const stk__taps_part *part,
         uint32_t at = weights->first[i];
 
         if (part->mirrored) {
-            at = weights->inputs - at - taps;
+            at = weights->of.inputs - at - taps;
             mirror(weight + (size_t)k * per, taps);
         }
         at -= low;

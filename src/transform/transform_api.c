@@ -34,7 +34,7 @@ static stk_status give_rows(stk__heap *heap, stk__image_run *run, const stk_imag
     stk__scratch strip = {0};
     stk__kernels kernels;
     const size_t pitch = (size_t)part->width * 4;
-    uint8_t *rows = stk__scratch_need(&strip, heap, pitch, STRIP_ROWS, 0);
+    uint8_t *rows = stk__scratch_need(&strip, heap, STRIP_ROWS, STRIP_ROWS, pitch, 0);
     stk_status st = STK_OK;
 
     if (rows == NULL)

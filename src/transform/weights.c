@@ -25,6 +25,12 @@ static double filter_radius(stk_interpolation interpolation)
     return interpolation == STK_BICUBIC ? 2 : 1;
 }
 
+/* Inputs per output. */
+static double scale_of(const stk__axis_resize *of)
+{
+    return (double)of->inputs / of->outputs;
+}
+
 /* Half the width of an antialiased filter, in inputs. */
 static double filter_support(double scale, stk_interpolation interpolation)
 {
@@ -32,20 +38,22 @@ static double filter_support(double scale, stk_interpolation interpolation)
 }
 
 /* Taps of an output, at most. */
-static uint32_t most_taps(double scale, stk_interpolation interpolation, bool antialias)
+static uint32_t most_taps(const stk__axis_resize *of)
 {
-    if (!antialias)
-        return (uint32_t)(2 * filter_radius(interpolation));
-    return (uint32_t)ceil(filter_support(scale, interpolation)) * 2 + 1;
+    if (!of->antialias)
+        return (uint32_t)(2 * filter_radius(of->interpolation));
+    return (uint32_t)ceil(filter_support(scale_of(of), of->interpolation)) * 2 + 1;
 }
 
 /* The reach of each output: the inputs whose centres lie within the filter. */
-static void antialiased_reach(stk__weights *weights, double scale, double support, uint32_t limit)
+static void antialiased_reach(stk__weights *weights, uint32_t limit)
 {
     uint32_t *restrict first = weights->first, *restrict taps = weights->taps;
-    const int32_t inputs = (int32_t)weights->inputs, most = (int32_t)limit;
+    const int32_t inputs = (int32_t)weights->of.inputs, most = (int32_t)limit;
+    const double scale = scale_of(&weights->of);
+    const double support = filter_support(scale, weights->of.interpolation);
 
-    for (int32_t i = 0; i < (int32_t)weights->outputs; i++) {
+    for (int32_t i = 0; i < (int32_t)weights->of.outputs; i++) {
         double centre = scale * (i + 0.5);
         int32_t low = (int32_t)(centre - support + 0.5);
         int32_t high = (int32_t)(centre + support + 0.5);
@@ -81,7 +89,7 @@ static int64_t source_point(
  * largest sum that stood anywhere on the way: torch takes its precision from that. */
 static double plain_weights(const stk__axis_build *b, stk__weights *weights)
 {
-    const bool is_cubic = weights->interpolation == STK_BICUBIC;
+    const bool is_cubic = weights->of.interpolation == STK_BICUBIC;
     const int64_t inputs = b->inputs, reach = is_cubic ? 2 : 1;
     double largest = 0;
 
@@ -123,40 +131,54 @@ static uint32_t most_used(const stk__weights *weights)
 {
     uint32_t most = 1;
 
-    for (uint32_t i = 0; i < weights->outputs; i++)
+    for (uint32_t i = 0; i < weights->of.outputs; i++)
         most = weights->taps[i] > most ? weights->taps[i] : most;
     return most;
 }
 
+static uint32_t even(uint32_t taps)
+{
+    return (taps + 1) & ~1u;
+}
+
+/* b: inputs and outputs are set, most is what an output may have. Memory for the taps it has. */
+static bool reserve_weights(stk__weights *weights, stk__heap *heap, stk__axis_build *b)
+{
+    const size_t per = weights->per, room = weights->room;
+
+    b->total = stk__scratch_need(
+        &weights->exact, heap, per + 1, room + 1, b->outputs * sizeof *b->exact, 0);
+    weights->weight =
+        stk__scratch_need(&weights->rounded, heap, per, room, b->outputs * sizeof(int16_t), 0);
+    if (b->total == NULL || weights->weight == NULL)
+        return false;
+    b->exact = b->total + b->outputs;
+    return true;
+}
+
 static bool make(stk__weights *weights, stk__heap *heap, const stk__kernels *kernels)
 {
-    stk__axis_build b = {.inputs = weights->inputs, .outputs = weights->outputs};
+    const stk__axis_resize *of = &weights->of;
+    stk__axis_build b = {
+        .inputs = of->inputs, .outputs = of->outputs, .most = most_taps(of), .scale = scale_of(of)};
     double largest;
 
-    b.scale = (double)b.inputs / b.outputs;
-    b.most = most_taps(b.scale, weights->interpolation, weights->antialias);
-    weights->first =
-        stk__scratch_need(&weights->reach, heap, b.outputs, 2 * sizeof *weights->first, 0);
+    weights->first = stk__scratch_need(
+        &weights->reach, heap, b.outputs, b.outputs, 2 * sizeof *weights->first, 0);
     if (weights->first == NULL)
         return false;
     weights->taps = weights->first + b.outputs;
-    if (weights->antialias) {
-        antialiased_reach(
-            weights, b.scale, filter_support(b.scale, weights->interpolation), b.most);
+    if (of->antialias) {
+        antialiased_reach(weights, b.most);
         b.most = most_used(weights);
     }
     b.first = weights->first;
     b.taps = weights->taps;
-    b.total = stk__scratch_need(
-        &weights->exact, heap, b.outputs, ((size_t)b.most + 1) * sizeof *b.exact, 0);
-    weights->per = (b.most + 1) & ~1u;
-    weights->weight =
-        stk__scratch_need(&weights->rounded, heap, b.outputs, weights->per * sizeof(int16_t), 0);
-    if (b.total == NULL || weights->weight == NULL)
+    weights->per = even(b.most);
+    if (!reserve_weights(weights, heap, &b))
         return false;
-    b.exact = b.total + b.outputs;
-    if (weights->antialias)
-        largest = kernels->filter(&b, weights->interpolation == STK_BICUBIC);
+    if (of->antialias)
+        largest = kernels->filter(&b, of->interpolation == STK_BICUBIC);
     else
         largest = plain_weights(&b, weights);
     weights->precision = precision_for(largest);
@@ -165,17 +187,19 @@ static bool make(stk__weights *weights, stk__heap *heap, const stk__kernels *ker
 }
 
 bool stk__weights_make(stk__weights *weights, stk__heap *heap, const stk__kernels *kernels,
-    uint32_t inputs, uint32_t outputs, stk_interpolation interpolation, bool antialias)
+    const stk__axis_resize *of, uint32_t most_inputs)
 {
-    if (weights->inputs == inputs && weights->outputs == outputs &&
-        weights->interpolation == interpolation && weights->antialias == antialias)
+    const stk__axis_resize *old = &weights->of;
+    stk__axis_resize most = *of;
+
+    if (old->inputs == of->inputs && old->outputs == of->outputs &&
+        old->interpolation == of->interpolation && old->antialias == of->antialias)
         return true;
-    weights->inputs = inputs;
-    weights->outputs = outputs;
-    weights->interpolation = interpolation;
-    weights->antialias = antialias;
+    most.inputs = most_inputs > of->inputs ? most_inputs : of->inputs;
+    weights->of = *of;
+    weights->room = even(most_taps(&most));
     if (make(weights, heap, kernels))
         return true;
-    weights->outputs = 0;
+    weights->of.outputs = 0;
     return false;
 }

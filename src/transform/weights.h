@@ -17,11 +17,17 @@
 #include "transform/kernels/kernels.h"
 #include "transform/scratch.h"
 
-/* One axis. All zero to start; the fields are read only. */
-typedef struct stk__weights {
-    uint32_t inputs, outputs;        /* 0 outputs: nothing was made yet */
+/* From what to what. */
+typedef struct stk__axis_resize {
+    uint32_t inputs, outputs;        /* 1 to 2^28 */
     stk_interpolation interpolation; /* bilinear or bicubic */
     bool antialias;
+} stk__axis_resize;
+
+/* One axis. All zero to start; the fields are read only. */
+typedef struct stk__weights {
+    stk__axis_resize of; /* 0 outputs: nothing was made yet */
+    uint32_t room;       /* weights of an output that there is memory for, at least */
     uint32_t precision;
     uint32_t per;    /* weights of an output, even; those past its taps are 0 */
     uint32_t *first; /* first input of each output */
@@ -32,11 +38,10 @@ typedef struct stk__weights {
 
 void stk__weights_fini(stk__weights *weights, stk__heap *heap);
 
-/* Compute the axis unless it is there already. inputs and outputs are 1 to 2^28. False: no memory,
- * and the axis is empty. */
+/* Compute the axis unless it is there already. `most_inputs` may come with the same outputs: memory
+ * is made for them at once. False: no memory, and the axis is empty. */
 STK_MUST_CHECK bool stk__weights_make(stk__weights *weights, stk__heap *heap,
-    const stk__kernels *kernels, uint32_t inputs, uint32_t outputs, stk_interpolation interpolation,
-    bool antialias);
+    const stk__kernels *kernels, const stk__axis_resize *of, uint32_t most_inputs);
 
 /* Which part of an axis kernels shall make. */
 typedef struct stk__taps_part {

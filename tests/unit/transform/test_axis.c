@@ -143,7 +143,7 @@ static void stays_straight_as_long_as_it_can(void **state)
 
 static void a_failed_allocation_leaves_the_map(void **state)
 {
-    stk__heap heap = {.ceiling_bytes = 100};
+    stk__heap heap = {.ceiling_bytes = 50};
     stk__axis axis = {0};
     (void)state;
 

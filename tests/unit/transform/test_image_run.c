@@ -236,40 +236,64 @@ static void padding_alone_asks_for_nothing(void **state)
     unmake(&m);
 }
 
+/* One picture of `width` x `height` of blank rows. */
+static void blank_picture(made *m, uint32_t width, uint32_t height, uint64_t sample, uint8_t *out)
+{
+    static const uint8_t row[300 * 4];
+    const stk_draw draw = {1, 0, sample};
+    stk_rect part;
+
+    assert_int_equal(stk__image_run_begin(m->run, width, height, &draw, out, &part, NULL), STK_OK);
+    for (uint32_t y = 0; y < part.height; y++)
+        assert_int_equal(stk__image_run_rows(m->run, row, sizeof row, 1, NULL), STK_OK);
+    assert_int_equal(stk__image_run_end(m->run, NULL), STK_OK);
+}
+
+/* The crops of a picture need memory for different numbers of taps: the first one gets enough for
+ * all of them. */
 static void steady_state_allocates_nothing(void **state)
 {
-    const stk_transform chains[][3] = {
-        {sized(STK_RANDOM_RESIZED_CROP, 100, 90), transform_of(STK_RANDOM_HORIZONTAL_FLIP)},
-        {sized(STK_RESIZE, 70, 0), sized(STK_RANDOM_CROP, 60, 60), sized(STK_RESIZE, 30, 40)},
-    };
-    const size_t counts[] = {2, 3};
+    static const stk_interpolation modes[] = {STK_BILINEAR, STK_BICUBIC, STK_NEAREST};
+    static uint8_t out[100 * 90 * 3];
     (void)state;
 
-    for (size_t c = 0; c < COUNT_OF(chains); c++) {
-        static uint8_t out[100 * 90 * 3], row[300 * 4];
+    for (size_t i = 0; i < COUNT_OF(modes); i++) {
+        stk_transform chain[2] = {
+            sized(STK_RANDOM_RESIZED_CROP, 100, 90), transform_of(STK_RANDOM_HORIZONTAL_FLIP)};
         uint64_t before = 0;
         made m;
 
-        make(&m, chains[c], counts[c]);
-        for (uint64_t sample = 0; sample < 600; sample++) {
-            /* sizes come again: the largest of each kind was there in the first half */
-            uint32_t width = 200 + (uint32_t)(sample * 37 % 100);
-            uint32_t height = 200 + (uint32_t)(sample * 53 % 100);
-            stk_draw draw = {1, 0, sample % 300};
-            stk_rect part;
-
-            if (sample == 300)
+        chain[0].interpolation = modes[i];
+        make(&m, chain, 2);
+        for (uint64_t sample = 0; sample < 2000; sample++) {
+            if (sample == 1)
                 before = m.heap.allocations;
-            assert_int_equal(
-                stk__image_run_begin(m.run, width, height, &draw, out, &part, NULL), STK_OK);
-            for (uint32_t y = 0; y < part.height; y++)
-                assert_int_equal(stk__image_run_rows(m.run, row, sizeof row, 1, NULL), STK_OK);
-            assert_int_equal(stk__image_run_end(m.run, NULL), STK_OK);
+            blank_picture(&m, 300, 260, sample, out);
         }
-        assert_true(before > 0);
         assert_int_equal(m.heap.allocations, before);
         unmake(&m);
     }
+}
+
+/* Several stages, and pictures of many sizes: once the largest was there, no more. */
+static void scratch_of_the_largest_picture_stays(void **state)
+{
+    stk_transform chain[3] = {
+        sized(STK_RESIZE, 70, 0), sized(STK_RANDOM_CROP, 60, 60), sized(STK_RESIZE, 30, 40)};
+    static uint8_t out[30 * 40 * 3];
+    uint64_t before = 0;
+    made m;
+    (void)state;
+
+    make(&m, chain, 3);
+    for (uint64_t sample = 0; sample < 600; sample++) {
+        if (sample == 300)
+            before = m.heap.allocations;
+        blank_picture(&m, 200 + (uint32_t)(sample * 37 % 100), 200 + (uint32_t)(sample * 53 % 100),
+            sample % 300, out);
+    }
+    assert_int_equal(m.heap.allocations, before);
+    unmake(&m);
 }
 
 static void rows_too_many_or_too_few_are_refused(void **state)
@@ -349,6 +373,7 @@ int main(void)
         cmocka_unit_test(only_what_the_taps_reach_is_asked_for),
         cmocka_unit_test(padding_alone_asks_for_nothing),
         cmocka_unit_test(steady_state_allocates_nothing),
+        cmocka_unit_test(scratch_of_the_largest_picture_stays),
         cmocka_unit_test(rows_too_many_or_too_few_are_refused),
         cmocka_unit_test_prestate(without_memory_it_fails_and_can_begin_again, &r),
     };

@@ -33,8 +33,10 @@ static void a_part_is_that_part_of_the_whole(void **state)
         part.count = 1 + (uint32_t)rng_below(r, outputs - part.begin);
         part.backward = rng_below(r, 2) > 0;
         part.mirrored = rng_below(r, 3) == 0;
-        assert_true(stk__weights_make(&w, &heap, &kernels, inputs, outputs,
-            rng_below(r, 2) ? STK_BICUBIC : STK_BILINEAR, rng_below(r, 3) > 0));
+        assert_true(stk__weights_make(&w, &heap, &kernels,
+            &(stk__axis_resize){
+                inputs, outputs, rng_below(r, 2) ? STK_BICUBIC : STK_BILINEAR, rng_below(r, 3) > 0},
+            (uint32_t)rng_below(r, 2 * MOST)));
         stk__weights_span(&w, &part, &low, &high);
         assert_true(low <= high && high < inputs);
         assert_true(stk__weights_taps(&w, &part, &memory, &heap));

@@ -14,7 +14,9 @@ static const stk__kernels *scalar(void)
 static void make(stk__weights *w, stk__heap *heap, uint32_t inputs, uint32_t outputs,
     stk_interpolation interpolation, bool antialias)
 {
-    assert_true(stk__weights_make(w, heap, scalar(), inputs, outputs, interpolation, antialias));
+    const stk__axis_resize of = {inputs, outputs, interpolation, antialias};
+
+    assert_true(stk__weights_make(w, heap, scalar(), &of, inputs));
 }
 
 /* By hand: scale 2, support 2, output 1 is around input 3; distances 3/4, 1/4, 1/4, 3/4 of the
@@ -104,8 +106,9 @@ static void asked_twice_it_is_made_once(void **state)
     (void)state;
 
     make(&w, &heap, 375, 256, STK_BICUBIC, true);
-    assert_true(stk__weights_make(&w, &heap, &none, 375, 256, STK_BICUBIC, true));
-    assert_int_equal(w.outputs, 256);
+    assert_true(
+        stk__weights_make(&w, &heap, &none, &(stk__axis_resize){375, 256, STK_BICUBIC, true}, 375));
+    assert_int_equal(w.of.outputs, 256);
     stk__weights_fini(&w, &heap);
 }
 
@@ -113,24 +116,43 @@ static void without_memory_it_is_empty_and_can_be_asked_again(void **state)
 {
     stk__weights w = {0};
     stk__heap heap = {0};
+    const stk__axis_resize of = {200, 100, STK_BILINEAR, true};
     uint64_t ceiling = 1;
     (void)state;
 
     for (;; ceiling += 500) {
         heap.ceiling_bytes = ceiling;
-        if (stk__weights_make(&w, &heap, scalar(), 200, 100, STK_BILINEAR, true))
+        if (stk__weights_make(&w, &heap, scalar(), &of, 200))
             break;
-        assert_int_equal(w.outputs, 0);
+        assert_int_equal(w.of.outputs, 0);
     }
     assert_true(ceiling > 1000);
-    assert_int_equal(w.outputs, 100);
+    assert_int_equal(w.of.outputs, 100);
     heap.ceiling_bytes = heap.used_bytes;
-    assert_false(stk__weights_make(&w, &heap, scalar(), 2000, 1000, STK_BILINEAR, true));
+    assert_false(stk__weights_make(
+        &w, &heap, scalar(), &(stk__axis_resize){2000, 1000, STK_BILINEAR, true}, 0));
     heap.ceiling_bytes = 0;
     make(&w, &heap, 200, 100, STK_BILINEAR, true);
     assert_int_equal(w.taps[50], 4);
     stk__weights_fini(&w, &heap);
     assert_int_equal(heap.used_bytes, 0);
+}
+
+/* All crops of a picture are made in the memory that the first one got. */
+static void room_is_made_for_the_most_inputs(void **state)
+{
+    stk__heap heap = {0};
+    stk__weights w = {0};
+    uint64_t allocations;
+    (void)state;
+
+    assert_true(stk__weights_make(
+        &w, &heap, scalar(), &(stk__axis_resize){3, 224, STK_BICUBIC, true}, 500));
+    allocations = heap.allocations;
+    for (uint32_t inputs = 1; inputs <= 500; inputs++)
+        make(&w, &heap, inputs, 224, STK_BICUBIC, true);
+    assert_int_equal(heap.allocations, allocations);
+    stk__weights_fini(&w, &heap);
 }
 
 static void the_largest_axes_pass(void **state)
@@ -157,6 +179,7 @@ int main(void)
         cmocka_unit_test_prestate(weights_add_up_and_stay_inside, &r),
         cmocka_unit_test(asked_twice_it_is_made_once),
         cmocka_unit_test(without_memory_it_is_empty_and_can_be_asked_again),
+        cmocka_unit_test(room_is_made_for_the_most_inputs),
         cmocka_unit_test(the_largest_axes_pass),
     };
 
