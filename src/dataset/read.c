@@ -64,6 +64,25 @@ size_t stk_dataset_source_path(
     return stk__dataset_path(dataset, source, path, capacity);
 }
 
+/* Would the name of a file lead out of its folder? One that was indexed by this process is what the
+ * folder or the user said; one in an index file may be anything. */
+static bool leads_out(const stk__index *index, stk_view name)
+{
+    const char *text = name.data;
+
+    if (index->grown != NULL)
+        return false;
+    for (size_t i = 0; i < name.size; i++) {
+        bool begins = i == 0 || text[i - 1] == '/';
+
+        if (begins &&
+            (text[i] == '/' || (name.size - i >= 2 && text[i] == '.' && text[i + 1] == '.' &&
+                                   (name.size - i == 2 || text[i + 2] == '/'))))
+            return true;
+    }
+    return false;
+}
+
 /* What the set of files has to know about a read. */
 static stk_status want_of(const stk_dataset *ds, uint32_t source, uint64_t offset, size_t size,
     stk__file_want *want_out, stk_error *err)
@@ -79,7 +98,8 @@ static stk_status want_of(const stk_dataset *ds, uint32_t source, uint64_t offse
     if (ds->tar) {
         want_out->indexed_bytes = part->index->source.size_bytes;
     } else {
-        if (!stk__index_member(part->index, source - part->first_source, &entry))
+        if (!stk__index_member(part->index, source - part->first_source, &entry) ||
+            leads_out(part->index, entry.name))
             return stk__dataset_damaged(part, err);
         want_out->indexed_bytes = entry.size_bytes;
         want_out->exact = true; /* a field is a whole file: one more byte is another field */

@@ -120,6 +120,45 @@ static void paths_are_cut_where_there_is_no_room(void **state)
     stk_dataset_unref(ds);
 }
 
+/* A folder's index that came with the data must not lead to other files of the machine. */
+static void an_index_does_not_lead_out_of_its_folder(void **state)
+{
+    static const char *const names[] = {"../secret.txt", "a/../../secret.txt", "/secret.txt"};
+    stk_error err = STK_ERROR_INIT;
+    stk_sample_field field;
+    stk_dataset *ds;
+    unsigned char *bytes, *at;
+    char where[600];
+    char text[6];
+    size_t size;
+
+    snprintf(where, sizeof where, "%s/d", (char *)*state);
+    save_text(in_folder(*state, "secret.txt"), "secret");
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        size_t length = strlen(names[i]);
+        char stand_in[64];
+
+        make_folder(where);
+        snprintf(
+            stand_in, sizeof stand_in, "%.*s.txt", (int)length - 4, "xxxxxxxxxxxxxxxxxxxxxxxx");
+        save_text(in_folder(where, stand_in), "secret");
+        assert_int_equal(open_with(where, NULL, &ds, NULL), STK_OK);
+        stk_dataset_unref(ds);
+        bytes = load_file(in_folder(where, ".stoker-index"), &size);
+        at = memmem(bytes, size, stand_in, length);
+        assert_non_null(at);
+        memcpy(at, names[i], length);
+        save_file(in_folder(where, ".stoker-index"), bytes, size);
+        free(bytes);
+        assert_int_equal(open_with(where, NULL, &ds, NULL), STK_OK);
+        assert_int_equal(stk_dataset_sample_field(ds, 0, 0, &field, NULL), STK_OK);
+        assert_int_equal(
+            stk_dataset_read(ds, field.source, 0, (stk_span){text, sizeof text}, &err), STK_EINDEX);
+        stk_dataset_unref(ds);
+        remove_tree(strdup(where));
+    }
+}
+
 #define WITH_PLACE(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
 
 int main(void)
@@ -127,6 +166,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_PLACE(reads_stay_inside_the_file_that_was_indexed),
         WITH_PLACE(try_read_gives_the_same_bytes_or_says_again),
+        WITH_PLACE(an_index_does_not_lead_out_of_its_folder),
         WITH_PLACE(paths_are_cut_where_there_is_no_room),
     };
 
