@@ -149,9 +149,10 @@ typedef struct stk_loader_stats {
     uint64_t memory_bytes;     /* allocated by the loader now */
     uint64_t memory_peak_bytes;
     uint64_t allocations; /* since it opened: constant in steady state */
-    uint32_t threads, io_threads, slots, slots_held;
-    stk_stage limit;   /* which stage limits: STK_STAGE_DELIVER when it is the consumer */
-    char verdict[256]; /* the same, as a sentence with what to change */
+    uint32_t threads, io_threads;
+    uint32_t slots, slots_held; /* made; in the hands of the consumer */
+    stk_stage limit;            /* which stage limits: STK_STAGE_DELIVER when it is the consumer */
+    char verdict[256];          /* the same, as a sentence with what to change */
 } stk_loader_stats;
 
 STK_API void stk_loader_get_stats(stk_loader *loader, stk_loader_stats *stats_out);

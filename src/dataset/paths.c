@@ -1,6 +1,7 @@
 /* From patterns to paths: see paths.h. */
 #include "dataset/paths.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,8 +90,13 @@ static stk_status add_matches(stk__paths *paths, const char *name, stk_error *er
     size_t before = paths->count;
 
     STK_TRY(stk__glob(paths, name, err));
-    if (paths->count == before)
-        return fail_at(STK_FAIL(err, STK_ESOURCE, "nothing matches the pattern"), name, err);
+    if (paths->count == before) {
+        stk_status st = STK_FAIL(err, STK_ESOURCE, "nothing matches the pattern");
+
+        if (err != NULL)
+            err->os_errno = ENOENT; /* to faces it is a missing file */
+        return fail_at(st, name, err);
+    }
     stk__paths_sort(paths, before);
     return STK_OK;
 }

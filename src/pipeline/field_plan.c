@@ -12,6 +12,7 @@
 #include "base/size.h"
 #include "codec/codec.h"
 #include "dataset/dataset.h"
+#include "pipeline/worker.h"
 
 /* Samples looked at for a shape before giving up: damage at the front must not hide the rest. */
 #define PROBE_SAMPLES 64
@@ -185,20 +186,17 @@ static stk_status add_default_fields(stk__field_plan *plan, stk_error *err)
     return STK_OK;
 }
 
-/* Read the member of one field of one sample into a buffer of its own. */
-static stk_status read_member(stk__field_plan *plan, const stk__field *field, uint64_t sample,
-    stk_span *bytes_out, stk_error *err)
+/* Read a member into a buffer of its own. */
+static stk_status read_member(stk__field_plan *plan, const stk__field *field,
+    const stk_sample_field *member, stk_span *bytes_out, stk_error *err)
 {
-    stk_sample_field found;
-    stk_span bytes;
+    stk_span bytes = {.size = (size_t)member->size_bytes}; /* within max_member_bytes */
     stk_status st;
 
-    STK_TRY(stk__dataset_locate(plan->dataset, sample, field->ids, field->id_count, &found, err));
-    bytes.size = (size_t)found.size_bytes; /* within max_member_bytes */
     bytes.data = stk__heap_alloc(plan->heap, bytes.size, 1);
     if (bytes.data == NULL)
         return STK_FAIL(err, STK_ENOMEM, "no memory for the first sample of field %s", field->name);
-    st = stk_dataset_read(plan->dataset, found.source, found.offset, bytes, err);
+    st = stk_dataset_read(plan->dataset, member->source, member->offset, bytes, err);
     if (st < 0) {
         stk__heap_free(plan->heap, bytes.data, bytes.size, 1);
         return st;
@@ -232,6 +230,28 @@ static stk_status look_at_array(
     return STK_OK;
 }
 
+/* Look at one sample; a failure names its place. */
+static stk_status look_at(stk__field_plan *plan, stk__field *field, uint64_t sample, stk_error *err)
+{
+    size_t nth = (size_t)(field - plan->fields);
+    stk_sample_field member = {.source = UINT32_MAX};
+    stk_span bytes;
+    stk_status st =
+        stk__dataset_locate(plan->dataset, sample, field->ids, field->id_count, &member, err);
+
+    if (st >= 0)
+        st = read_member(plan, field, &member, &bytes, err);
+    if (st >= 0) {
+        stk_view encoded = {bytes.data, bytes.size};
+
+        st = field->kind == STK_FIELD_IMAGE ? look_at_image(plan, field, encoded, err)
+                                            : look_at_array(plan, field, encoded, err);
+        stk__heap_free(plan->heap, bytes.data, bytes.size, 1);
+    }
+    return stk__name_place(
+        plan, sample, nth, STK_STAGE_OPEN, member.source, member.offset, st, err);
+}
+
 /* Learn an open shape from the first sample that can be read. */
 static stk_status learn_shape(stk__field_plan *plan, stk__field *field, stk_error *err)
 {
@@ -239,24 +259,11 @@ static stk_status learn_shape(stk__field_plan *plan, stk__field *field, stk_erro
     stk_status st = STK_EFIELD;
 
     for (uint64_t i = 0; i < count && i < PROBE_SAMPLES; i++) {
-        stk_span bytes;
-
-        st = read_member(plan, field, i, &bytes, err);
-        if (st >= 0) {
-            stk_view encoded = {bytes.data, bytes.size};
-            st = field->kind == STK_FIELD_IMAGE ? look_at_image(plan, field, encoded, err)
-                                                : look_at_array(plan, field, encoded, err);
-            stk__heap_free(plan->heap, bytes.data, bytes.size, 1);
-        }
+        st = look_at(plan, field, i, err);
         if (st != STK_ECORRUPT && st != STK_EFIELD && st != STK_ESOURCE && st != STK_ELIMIT)
             break; /* it is known, or looking at another sample would not help */
     }
-    if (st < 0) {
-        const stk__place place = {
-            .stage = STK_STAGE_OPEN, .field = {field->name, strlen(field->name)}};
-        return stk__error_in(st, &place, err);
-    }
-    return STK_OK;
+    return st;
 }
 
 /*

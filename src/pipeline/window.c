@@ -508,18 +508,24 @@ static uint32_t in_flight_locked(const stk__window *window)
     return (uint32_t)(window->tail - window->head) + (window->opening ? 1 : 0);
 }
 
+/* Slots in the hands of the consumer. */
+static uint32_t held_by_consumer_locked(const stk__window *window)
+{
+    uint32_t held = stk__arena_held_locked(window->arena), flying = in_flight_locked(window);
+
+    return held > flying ? held - flying : 0;
+}
+
 stk_status stk__window_next(
     stk__window *window, uint64_t deadline_ns, stk__step **step_out, stk_error *err)
 {
     flight *of;
-    uint32_t held, flying;
+    uint32_t held;
     stk_status st = STK_OK;
 
     stk__mutex_lock(window->mutex);
     of = &window->flights[window->head % window->capacity];
-    held = stk__arena_held_locked(window->arena);
-    flying = in_flight_locked(window);
-    held = held > flying ? held - flying : 0;
+    held = held_by_consumer_locked(window);
     /* Slots for what is in flight and for what the consumer shows to keep, and no more. */
     if (window->capacity + (held > 1 ? held : 1) > window->slots_allowed) {
         window->slots_allowed = window->capacity + held;
@@ -639,7 +645,7 @@ void stk__window_get_stats(stk__window *window, stk__window_stats *stats_out)
         stk__stage_read(&window->io_stages[i], &stats_out->stages[STK_STAGE_READ]);
     stk__mutex_lock(window->mutex);
     stats_out->slots = stk__arena_slots_locked(window->arena);
-    stats_out->slots_held = stk__arena_held_locked(window->arena);
+    stats_out->slots_held = held_by_consumer_locked(window);
     stk__mutex_unlock(window->mutex);
 }
 

@@ -77,6 +77,20 @@ uint8_t *stk__worker_buffer(stk__worker *worker, size_t size)
     return grow(worker->heap, &worker->bytes, &worker->bytes_capacity, size);
 }
 
+/* What a field of the plan is in a sample: its extension there; where the sample has none of the
+ * alternatives, all of them. */
+static stk_view field_of(const stk__field_plan *plan, uint64_t sample, size_t nth)
+{
+    const stk__field *field = &plan->fields[nth];
+    const char *text = field->source[0] != '\0' ? field->source : field->name;
+    stk_sample_field found;
+
+    if (field->id_count > 0 &&
+        stk__dataset_locate(plan->dataset, sample, field->ids, field->id_count, &found, NULL) >= 0)
+        return found.field;
+    return (stk_view){text, strlen(text)};
+}
+
 stk_status stk__name_place(const stk__field_plan *plan, uint64_t sample, size_t field,
     stk_stage stage, uint32_t source, uint64_t base, stk_status st, stk_error *err)
 {
@@ -90,10 +104,8 @@ stk_status stk__name_place(const stk__field_plan *plan, uint64_t sample, size_t 
         place.key = found.key;
         place.shard = stk_dataset_shard_name(plan->dataset, found.shard);
     }
-    if (field < plan->count) {
-        const char *name = plan->fields[field].name;
-        place.field = (stk_view){name, strlen(name)};
-    }
+    if (field < plan->count)
+        place.field = field_of(plan, sample, field);
     if (source != UINT32_MAX) {
         stk_dataset_source_path(plan->dataset, source, path, sizeof path);
         place.source = path;

@@ -38,7 +38,7 @@ static void skip_fills_from_the_end_and_counts(void **state)
         assert_int_equal(stk_loader_damage_count(loader), 10);
         assert_int_equal(stk_loader_get_damage(loader, 0, &damage, NULL), STK_OK);
         assert_string_equal(damage.error.key, "000003");
-        assert_string_equal(damage.error.field, "label");
+        assert_string_equal(damage.error.field, "cls");
         assert_int_equal(damage.error.status, STK_ECORRUPT);
         assert_true(damage.error.has_offset);
         assert_int_equal(damage.error.offset, 12 * 512); /* blocks: 3 + 4 + 4, its header */
@@ -108,7 +108,7 @@ static void raise_names_the_place_and_the_loader_goes_on(void **state)
     for (int i = 0; i < 2; i++) { /* the position stays before the step */
         assert_int_equal(stk_loader_next(loader, &batch, &err), STK_ECORRUPT);
         stk_error_format(&err, line, sizeof line);
-        assert_non_null(strstr(line, "numbered-0000.tar, sample 000003, field label, byte 6,144"));
+        assert_non_null(strstr(line, "numbered-0000.tar, sample 000003, field cls, byte 6,144"));
         assert_int_equal(err.sample, 3);
         assert_int_equal(stk_loader_step(loader), 1);
     }

@@ -139,7 +139,7 @@ static void errors_name_shard_key_field_and_byte_of_the_file(void **state)
     assert_int_equal(stk__worker_row(&worker, 2, &draw, slot, 0, &err), STK_ECORRUPT);
     assert_int_equal(stk_dataset_sample_field(r.dataset, 2, 1, &member, NULL), STK_OK);
     assert_string_equal(err.key, "2");
-    assert_string_equal(err.field, "label");
+    assert_string_equal(err.field, "cls");
     assert_non_null(strstr(err.shard, "rig.tar"));
     assert_non_null(strstr(err.source, "rig.tar"));
     assert_int_equal(err.stage, STK_STAGE_DECODE);
