@@ -99,6 +99,13 @@ static stk_status make(
     opening.threads = (int32_t)s->threads;
     opening.index = s->check ? STK_INDEX_REQUIRE : s->force ? STK_INDEX_REBUILD : STK_INDEX_AUTO;
     st = where_open_patiently(&where, 1, &opening, dataset_out, err);
+    if (st >= 0 && s->check) {
+        st = stk_dataset_check_index(*dataset_out, err);
+        if (st < 0) {
+            stk_dataset_unref(*dataset_out);
+            *dataset_out = NULL;
+        }
+    }
     if (st < 0 || s->check || s->force)
         return st;
     stk_dataset_unref(*dataset_out);

@@ -19,6 +19,10 @@
  * process, and a dataset may well have more shards than that. */
 #define READ_WHOLE_BYTES ((uint64_t)64 << 10)
 
+/* Up to this size all of an index is checked when it is opened, which takes some milliseconds.
+ * Larger ones open in constant time, and are checked by stk__index_verify() when somebody asks. */
+#define CHECK_WHOLE_BYTES ((uint64_t)1 << 20)
+
 const uint32_t stk__index_entry_bytes[STK__INDEX_SECTION_COUNT] = {
 #define BYTES(number, name, bytes) [number] = (bytes),
     STK__INDEX_SECTION_LIST(BYTES)
@@ -199,6 +203,8 @@ stk_status stk__index_open(
     if (st < 0)
         goto out;
     st = parse(index, bytes, err);
+    if (st >= 0 && bytes.size <= CHECK_WHOLE_BYTES)
+        st = stk__index_verify(index, err);
     if (st < 0)
         goto out;
     *index_out = index;

@@ -172,7 +172,7 @@ static void a_damaged_section_is_an_error_of_the_index(void **state)
 {
     stk_error err = STK_ERROR_INIT;
     char index[600];
-    stk_sample_field field;
+    stk_dataset_options options = STK_DATASET_OPTIONS_INIT;
     stk_dataset *ds;
     unsigned char *bytes;
     size_t size;
@@ -181,28 +181,26 @@ static void a_damaged_section_is_an_error_of_the_index(void **state)
     assert_int_equal(open_shards(state, NULL, &ds, NULL), STK_OK);
     stk_dataset_unref(ds);
     bytes = load_file(index, &size);
-    for (size_t at = 384; at < size; at++) { /* behind head and table */
-        bytes[at] ^= 0xff;
+    options.index = STK_INDEX_REQUIRE;
+    for (size_t at = 384; at < size; at += 7) { /* behind head and table */
+        bytes[at] ^= 0x10;
         save_file(index, bytes, size);
-        bytes[at] ^= 0xff;
-        ds = NULL;
-        if (open_shards(state, NULL, &ds, &err) < 0) {
+        if (open_shards(state, &options, &ds, &err) >= 0) { /* padding between sections */
+            for (uint64_t i = 0; i < SAMPLES; i++)
+                assert_int_equal(read_number(ds, i), i);
+            stk_dataset_unref(ds);
+        } else {
             assert_int_equal(err.status, STK_EINDEX);
-            continue;
         }
-        for (uint64_t i = 0; i < SAMPLES; i++) {
-            stk_status st = stk_dataset_sample_field(ds, i, 0, &field, &err);
-            assert_true(st == STK_OK || st == STK_EINDEX || st == STK_ERANGE);
-            if (st == STK_OK)
-                (void)read_number(ds, i);
-        }
-        stk_dataset_unref(ds);
+        bytes[at] ^= 0x10;
     }
     bytes[size - 1] ^= 0xff;
     save_file(index, bytes, size);
-    assert_int_equal(open_shards(state, NULL, &ds, &err), STK_OK);
-    assert_int_equal(stk_dataset_check_index(ds, &err), STK_EINDEX);
-    assert_non_null(strstr(err.source, "s-000.tar"));
+    assert_int_equal(open_shards(state, &options, &ds, &err), STK_EINDEX);
+    assert_int_equal(open_shards(state, NULL, &ds, &err), STK_OK); /* and is made anew */
+    for (uint64_t i = 0; i < SAMPLES; i++)
+        assert_int_equal(read_number(ds, i), i);
+    assert_int_equal(stk_dataset_check_index(ds, &err), STK_OK);
     stk_dataset_unref(ds);
     free(bytes);
 }
