@@ -72,7 +72,8 @@ def test_bench_table(stoker, shard):
     assert "decode" in [row[0] for row in rows]
     assert sum(float(row[1]) for row in rows) == pytest.approx(100, abs=0.5)
     for _, share, bar in rows:
-        assert bar.count("#") == round(float(share) / 100 * 24)
+        # the share is printed with one decimal, the bar is drawn from all of them
+        assert abs(bar.count("#") - float(share) / 100 * 24) <= 0.5 + 0.05 / 100 * 24 + 1e-9
     assert re.search(r"^verdict: \w", text, re.M)
 
 
