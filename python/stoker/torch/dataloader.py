@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import weakref
+from collections.abc import Callable
 from textwrap import shorten
 from typing import Any
 
@@ -55,12 +56,29 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     Without workers, large fields are collated into buffers that are used again.
     """
 
+    # Every argument by its name: frameworks re-create a loader from this signature and its attributes.
     def __init__(
         self,
-        *args: Any,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: torch.Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
         arena_bytes: int = ARENA_BYTES,
         snapshot_every_n_steps: int = 1,
-        **options: Any,
     ) -> None:
         for name, value in (
             ("arena_bytes", arena_bytes),
@@ -68,13 +86,39 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         ):
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise ValueError(f"{name} is {value!r}; it must be an integer of 0 or more")
-        super().__init__(*args, **options)
+        newer: dict[str, Any] = {} if in_order else {"in_order": False}  # torch 2.6 and later
+        super().__init__(
+            dataset,
+            batch_size,
+            shuffle,
+            sampler,
+            batch_sampler,
+            num_workers,
+            collate_fn,
+            pin_memory,
+            drop_last,
+            timeout,
+            worker_init_fn,
+            multiprocessing_context,
+            generator,
+            prefetch_factor=prefetch_factor,
+            persistent_workers=persistent_workers,
+            pin_memory_device=pin_memory_device,
+            **newer,
+        )
         self.arena_bytes = arena_bytes
         self.snapshot_every_n_steps = snapshot_every_n_steps
         self._pool: Pool | None = None
         self._latest: weakref.ref[Any] | None = None
         self._waiting: dict[str, Any] | None = None  # a state for the next iterator
         self._finished: dict[str, Any] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: what belongs to this process and to the epoch under way stays here.
+
+        With a living iterator of persistent workers it fails as torch's does.
+        """
+        return {**vars(self), "_pool": None, "_latest": None}
 
     def __iter__(self) -> Any:
         old: Any = self._iterator
@@ -145,9 +189,10 @@ class _Counting:
         self._stoker_yielded = start.skip
         self._stoker_done = False
 
-    def _count(self, fetch: Any) -> Any:
+    def _next_data(self) -> Any:
+        # Not __next__: its caller is whom torch's warnings about lengths are to point at.
         try:
-            batch = fetch()
+            batch = super()._next_data()  # type: ignore[misc]
         except StopIteration:
             self._stoker_done = True
             self._owner._finished = self.state_dict()
@@ -178,9 +223,6 @@ class _InlineIter(_Counting, _SingleProcessDataLoaderIter):
                 loader._pool = Pool(loader.arena_bytes)
             self._dataset_fetcher.collate_fn = PoolCollate(loader._pool)
         pass_over(self, start)
-
-    def __next__(self) -> Any:
-        return self._count(super().__next__)
 
 
 def pass_over(iterator: Any, start: Start) -> None:
@@ -267,9 +309,6 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         for _ in range(self._turn):
             next(cycle)
         self._cycle = cycle
-
-    def __next__(self) -> Any:
-        return self._count(super().__next__)
 
     def _process_data(self, data: Any, worker_idx: int) -> Any:
         self._last_worker = worker_idx

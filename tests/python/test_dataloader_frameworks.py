@@ -1,0 +1,131 @@
+"""Without these: frameworks that look inside a loader, or make another from its attributes, break or lose settings."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pathlib
+import pickle
+import sys
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.utils.data import DataLoader as Stock  # noqa: E402
+from torch.utils.data import DistributedSampler, IterableDataset  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from dataloader_kit import Mixed, Stream, assert_same  # noqa: E402
+from stoker.torch import DataLoader  # noqa: E402
+
+pytestmark = pytest.mark.torch
+
+
+def test_the_signature_is_torchs_and_then_ours():
+    theirs = inspect.signature(Stock.__init__).parameters
+    ours = inspect.signature(DataLoader.__init__).parameters
+    assert [*ours][: len(theirs)] == [*theirs]
+    for name, theirs_one in theirs.items():
+        assert (ours[name].kind, ours[name].default) == (theirs_one.kind, theirs_one.default), name
+    added = [*ours.values()][len(theirs) :]
+    assert {p.kind for p in added} == {inspect.Parameter.KEYWORD_ONLY}
+    loader = DataLoader(range(3))
+    assert {p.name for p in added} <= {*vars(loader)}  # or re-creation would lose them
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_a_used_loader_can_be_pickled_and_copied(num_workers):
+    loader = DataLoader(Mixed(2000), 500, num_workers=num_workers, arena_bytes=1 << 28)
+    batches = list(loader)  # of fields that are large enough for a buffer of the pool
+    assert num_workers or loader._pool.total > 0
+    for other in (pickle.loads(pickle.dumps(loader)), copy.copy(loader), copy.deepcopy(loader)):
+        assert type(other) is DataLoader
+        assert other.arena_bytes == 1 << 28
+        assert_same(list(other), batches)
+
+
+class Short(IterableDataset):
+    """Says less than it has."""
+
+    def __len__(self):
+        return 3
+
+    def __iter__(self):
+        return iter(range(5))
+
+    def __repr__(self):
+        return "Short()"
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_length_warnings_are_torchs_and_name_the_same_line(num_workers):
+    def told(loader_class):
+        loader = loader_class(Short(), batch_size=None, num_workers=num_workers)
+        assert len(loader) == 3
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in loader:
+                pass
+        return [(w.category, str(w.message), w.filename, w.lineno) for w in caught]
+
+    theirs = told(Stock)
+    assert len(theirs) == 2
+    assert told(DataLoader) == theirs
+    assert theirs[0][2] == __file__
+
+
+def recreated(loader, **changes):
+    """Another loader from attributes and signature, the way Lightning and Accelerate do it."""
+    inside = {name: value for name, value in vars(loader).items() if not name.startswith("_")}
+    inside["multiprocessing_context"] = loader.multiprocessing_context
+    names = dict(inspect.signature(type(loader).__init__).parameters)
+    if any(p.kind is p.VAR_KEYWORD for p in names.values()):
+        for base in type(loader).__mro__[1:]:
+            names.update(inspect.signature(base.__init__).parameters)
+    given = {name: inside[name] for name in names if name in inside}
+    given.update(batch_sampler=None, sampler=None, shuffle=False)
+    given.update(changes)
+    return type(loader)(**given)
+
+
+class Own(DataLoader):
+    """As people subclass it."""
+
+    def __init__(self, *args, mine=0, **options):
+        super().__init__(*args, **options)
+        self.mine = mine
+
+
+@pytest.mark.parametrize("kind", [DataLoader, Own])
+def test_recreation_keeps_every_argument(kind):
+    loader = kind(
+        Mixed(),
+        4,
+        shuffle=True,
+        num_workers=2,
+        drop_last=True,
+        timeout=60,
+        multiprocessing_context="fork",
+        generator=torch.Generator(),
+        prefetch_factor=3,
+        persistent_workers=True,
+        in_order=False,
+        arena_bytes=1 << 20,
+        snapshot_every_n_steps=5,
+    )
+    sampler = DistributedSampler(loader.dataset, 2, 1, shuffle=False)
+    again = recreated(loader, sampler=sampler)
+    assert type(again) is kind
+    for name in inspect.signature(DataLoader.__init__).parameters:
+        if name not in ("self", "shuffle", "sampler", "batch_sampler"):
+            assert getattr(again, name) is getattr(loader, name), name
+    indices = torch.cat([batch["number"] for batch in again]).sort().values
+    assert indices.tolist() == [*range(1, 33, 2)]
+
+
+def test_a_stream_is_recreated_without_samplers():
+    again = recreated(DataLoader(Stream(), 2, num_workers=1))
+    assert len(list(again)) == 3
