@@ -14,13 +14,15 @@ import ctypes
 import mmap
 import os
 import resource
+import struct
 import weakref
 from collections.abc import Callable
 from functools import partial
 from multiprocessing import reduction
 
 PAGE = 4096
-NOTES = PAGE - 64  # what a worker tells of itself: its peak memory, 8 bytes
+PAGE_OF_SYSTEM = os.sysconf("SC_PAGESIZE")
+NOTES = PAGE - 64  # what a worker tells of itself: its memory now and at its peak, 8 bytes each
 MAX_SLOTS = NOTES  # a state byte each
 FREE, FILLED = 0, 1
 ALIGN = 64
@@ -32,6 +34,8 @@ def align(size: int, to: int = ALIGN) -> int:
 
 class Memory:
     """A memfd with its page of states, open in this process. Pickles on its way to a new process only."""
+
+    _statm: int | None = None  # descriptor of the worker itself: what it uses now
 
     def __init__(self, name: str = "stoker-arena") -> None:
         self.fd = os.memfd_create(name, os.MFD_CLOEXEC)
@@ -46,13 +50,17 @@ class Memory:
         self.states = mmap.mmap(self.fd, PAGE)
 
     def note_memory(self) -> None:
-        """In the worker: leave its peak memory where it can be read after its death."""
+        """In the worker: leave what memory it uses where it can be read after its death."""
+        if self._statm is None:
+            self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+        now = int(os.pread(self._statm, 128, 0).split()[1]) * PAGE_OF_SYSTEM
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        self.states[NOTES : NOTES + 8] = peak.to_bytes(8, "little")
+        self.states[NOTES : NOTES + 16] = struct.pack("=qq", now, max(now, peak))
 
-    def noted_memory(self) -> int:
-        """Peak memory of the worker in bytes when it last finished a batch; 0 before."""
-        return int.from_bytes(self.states[NOTES : NOTES + 8], "little")
+    def noted_memory(self) -> tuple[int, int]:
+        """Memory of the worker in bytes when it last finished a batch, and its peak; 0 before it ran."""
+        now, peak = struct.unpack("=qq", self.states[NOTES : NOTES + 16])
+        return now, peak
 
     def close(self) -> None:
         """Give the descriptor back. What is mapped stays valid as long as something shows it."""

@@ -7,10 +7,8 @@ subclasses; what differs is where a batch lies and how it travels.
 from __future__ import annotations
 
 import os
-import signal
 import weakref
 from collections.abc import Callable
-from textwrap import shorten
 from typing import Any
 
 import torch
@@ -26,6 +24,7 @@ from torch.utils.data.dataloader import (
 
 from .arena import Pool
 from .direct import PoolCollate
+from .obituary import MemoryGroups, late, obituary, tasks_of
 from .resume import Start, check, dataset_state, describe
 from .workers import Context
 
@@ -271,6 +270,7 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
     def __init__(self, loader: DataLoader, start: Start) -> None:
         state = start.state
         self._pid = os.getpid()
+        self._groups = MemoryGroups()
         self._turn = 0  # the worker that gets the first task
         if (
             state is not None
@@ -345,34 +345,12 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         except RuntimeError as error:
             if "timed out" not in str(error):
                 raise
-            late = sorted({info[0] for info in self._task_info.values() if len(info) == 1})
-            waits = [
-                f"worker {n} (pid {self._workers[n].pid}) is at {self._tasks_of(n)}" for n in late
-            ]
+            waits = late(self._workers, self._task_info, self._sent)
             raise RuntimeError("; ".join([str(error), *waits])) from error.__cause__
 
-    def _tasks_of(self, worker: int) -> str:
-        """Its oldest unfinished task: the others have not been begun."""
-        for task, info in self._task_info.items():
-            if info[0] == worker and len(info) == 1:
-                return f"task {task}, indices {shorten(repr(self._sent.get(task)), 200, placeholder=' ...]')}"
-        return "no task"
-
     def _obituary(self, worker: int) -> str:
-        process: Any = self._workers[worker]
-        code = process.exitcode
-        how = f"exit code {code}"
-        if code is not None and code < 0:
-            how = f"killed by {signal.Signals(-code).name}"
-        text = f"worker {worker} (pid {process.pid}): {how}, at {self._tasks_of(worker)}"
-        peak = process.memory.noted_memory()
-        if peak:
-            text += f", had used up to {peak >> 20} MiB of memory"
-        if code == -signal.SIGKILL:
-            text += "; SIGKILL is most often the system running out of memory: use fewer workers or smaller samples"
-        if code == -signal.SIGBUS:
-            text += "; SIGBUS is most often a file that was cut while it was mapped, or a full disk"
-        return text
+        at = tasks_of(worker, self._task_info, self._sent)
+        return obituary(worker, self._workers[worker], at, self._groups)
 
     def _shutdown_workers(self) -> None:
         if os.getpid() != self._pid:

@@ -25,6 +25,7 @@ from typing import Any
 from torch.utils.data import IterableDataset
 
 from .arena import Memory, Reader, Writer
+from .event import Event
 from .resume import worker_state
 from .transport import BY_VALUE, Packer, unpack
 
@@ -162,6 +163,7 @@ class WorkerEnd:
         self.packer: Packer | None = None
 
     def start(self) -> None:
+        self.memory.note_memory()
         self.packer = Packer(Writer(self.memory, self.ceiling))
         threading.Thread(
             target=_die_with, args=(self.parent,), name="stoker-parent", daemon=True
@@ -244,7 +246,7 @@ class Context:
         return TaskQueue(self._context)
 
     def Event(self) -> Any:
-        return self._context.Event()
+        return Event()
 
     def Process(self, target: Any, args: tuple[Any, ...]) -> Any:
         assert self._results is not None
