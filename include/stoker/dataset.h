@@ -13,6 +13,8 @@
  *
  * Field "cls" of a folder tree is the class number where no file of the sample has that extension.
  *
+ * Relative paths stay relative: they are looked up again when a file is opened.
+ *
  * An index is made on first use and kept beside the data (`x.tar.stoker`, `folder/.stoker-index`),
  * or under the user's cache folder where that cannot be written, or in memory. A stale one (size,
  * time or hash of the ends of the shard differ) is made anew.

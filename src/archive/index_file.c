@@ -15,11 +15,10 @@
 #include "base/hash.h"
 #include "base/size.h"
 
-/* Up to this size an index is read instead of mapped: a system allows some 65,000 mappings in a
- * process, and a dataset may well have more shards than that. */
-#define READ_WHOLE_BYTES ((uint64_t)64 << 10)
+/* Up to this size an index is read: that costs less than a mapping and its page faults. */
+#define READ_WHOLE_BYTES ((uint64_t)16 << 10)
 
-/* Up to this size all of an index is checked when it is opened, which takes some milliseconds.
+/* Up to this size all of an index is checked when it is opened, which takes less than one ms.
  * Larger ones open in constant time, and are checked by stk__index_verify() when somebody asks. */
 #define CHECK_WHOLE_BYTES ((uint64_t)1 << 20)
 
@@ -147,31 +146,37 @@ static stk_status parse(stk__index *index, stk_view bytes, stk_error *err)
     return STK_OK;
 }
 
-/* Bring the bytes of an open file into reach. */
-static stk_status fetch(
-    stk__index *index, const stk__file *file, const char *path, stk_view *bytes_out, stk_error *err)
+static stk_status read_all(stk__index *index, const stk__file *file, const char *path,
+    uint64_t size, stk_view *bytes_out, stk_error *err)
 {
-    stk__file_stat found;
     size_t got;
 
-    STK_TRY(stk__file_stat_of(file, path, &found, err));
-    if (!found.regular || found.size_bytes < STK__INDEX_HEAD_BYTES)
-        return STK_FAIL(err, STK_EINDEX, "this is no index of Stoker");
-    if (found.size_bytes > READ_WHOLE_BYTES && stk__file_map(file, path, &index->map, NULL) >=
-                                                   0) { /* else it is read, as small ones are */
-        *bytes_out = index->map;
-        return STK_OK;
-    }
-    if (found.size_bytes > SIZE_MAX)
-        return STK_FAIL(err, STK_ENOMEM, "no memory for the index");
-    index->memory = stk__heap_alloc(index->heap, (size_t)found.size_bytes, 1);
+    index->memory = size > SIZE_MAX ? NULL : stk__heap_alloc(index->heap, (size_t)size, 1);
     if (index->memory == NULL)
         return STK_FAIL(err, STK_ENOMEM, "no memory for the index");
-    index->memory_bytes = (size_t)found.size_bytes;
+    index->memory_bytes = (size_t)size;
     STK_TRY(stk__file_read_at(
         file, path, 0, (stk_span){index->memory, index->memory_bytes}, &got, err));
     *bytes_out = (stk_view){index->memory, got};
     return STK_OK;
+}
+
+/* Bring the bytes of an open file into reach. */
+static stk_status fetch(stk__index *index, const stk__file *file, const char *path, bool read_whole,
+    stk_view *bytes_out, stk_error *err)
+{
+    stk__file_stat found;
+
+    STK_TRY(stk__file_stat_of(file, path, &found, err));
+    if (!found.regular || found.size_bytes < STK__INDEX_HEAD_BYTES)
+        return STK_FAIL(err, STK_EINDEX, "this is no index of Stoker");
+    if (read_whole || found.size_bytes <= READ_WHOLE_BYTES)
+        return read_all(index, file, path, found.size_bytes, bytes_out, err);
+    if (stk__file_map(file, path, &index->map, NULL) >= 0) {
+        *bytes_out = index->map;
+        return STK_OK;
+    }
+    return read_all(index, file, path, found.size_bytes, bytes_out, err); /* no map is left */
 }
 
 stk_status stk__index_new(stk__heap *heap, stk__index **index_out, stk_error *err)
@@ -186,7 +191,7 @@ stk_status stk__index_new(stk__heap *heap, stk__index **index_out, stk_error *er
 }
 
 stk_status stk__index_open(
-    stk__heap *heap, const char *path, stk__index **index_out, stk_error *err)
+    stk__heap *heap, const char *path, bool read_whole, stk__index **index_out, stk_error *err)
 {
     stk__file file = STK__FILE_NONE;
     stk__index *index = NULL;
@@ -199,7 +204,7 @@ stk_status stk__index_open(
     st = stk__index_new(heap, &index, err);
     if (st < 0)
         goto out;
-    st = fetch(index, &file, path, &bytes, err);
+    st = fetch(index, &file, path, read_whole, &bytes, err);
     if (st < 0)
         goto out;
     st = parse(index, bytes, err);

@@ -118,13 +118,14 @@ STK_MUST_CHECK stk_status stk__index_source_of(
 bool stk__index_source_equal(const stk__index_source *a, const stk__index_source *b);
 
 /*
- * Open an index file. `heap` is kept.
+ * Open an index file: mapped, unless it is small, `read_whole` or the system refuses. `heap` is
+ * kept.
  *
  * STK_ESOURCE (missing: os_errno is ENOENT), STK_EINDEX (no index, another version, cut, damaged
  * header), STK_ENOMEM. Sections are not read.
  */
 STK_MUST_CHECK stk_status stk__index_open(
-    stk__heap *heap, const char *path, stk__index **index_out, stk_error *err);
+    stk__heap *heap, const char *path, bool read_whole, stk__index **index_out, stk_error *err);
 
 /* The same from bytes that stay where they are for as long as the index is open. */
 STK_MUST_CHECK stk_status stk__index_open_bytes(

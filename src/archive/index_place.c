@@ -86,7 +86,7 @@ static stk_status try_one(stk__heap *heap, const stk__index_sought *sought, cons
 {
     stk_error found = STK_ERROR_INIT;
     stk__index *index = NULL;
-    stk_status st = stk__index_open(heap, path, &index, &found);
+    stk_status st = stk__index_open(heap, path, sought->read_whole, &index, &found);
 
     if (st >= 0)
         st = check_options(sought, index, &found);

@@ -18,7 +18,8 @@ typedef stk_status stk__index_check(const void *ctx, const stk__index *index, st
 typedef struct stk__index_sought {
     const char *path; /* of the tar file or the folder */
     stk__index_kind kind;
-    uint32_t flags; /* content options; STK__INDEX_LENIENT: one with damage left out will do */
+    uint32_t flags;  /* content options; STK__INDEX_LENIENT: one with damage left out will do */
+    bool read_whole; /* do not map it */
     stk__index_check *check;
     const void *ctx;
 } stk__index_sought;

@@ -2,39 +2,24 @@
 #include "base/hash.h"
 
 #include "base/bytes.h"
+#include "base/crc32c_table.h"
 #include "base/philox.h"
-
-/* One byte at a time by the reflected polynomial, two nibbles: 16 words instead of tables that must
- * be built by somebody. Headers and ends of files only: speed does not matter here. */
-static const uint32_t nibble[16] = {
-    0x00000000,
-    0x105ec76f,
-    0x20bd8ede,
-    0x30e349b1,
-    0x417b1dbc,
-    0x5125dad3,
-    0x61c69362,
-    0x7198540d,
-    0x82f63b78,
-    0x92a8fc17,
-    0xa24bb5a6,
-    0xb21572c9,
-    0xc38d26c4,
-    0xd3d3e1ab,
-    0xe330a81a,
-    0xf36e6f75,
-};
 
 uint32_t stk__crc32c(uint32_t crc, const void *data, size_t size)
 {
+    const uint32_t (*const table)[256] = stk__crc32c_table;
     const uint8_t *p = data;
 
     crc = ~crc;
-    for (size_t i = 0; i < size; i++) {
-        crc ^= p[i];
-        crc = crc >> 4 ^ nibble[crc & 15];
-        crc = crc >> 4 ^ nibble[crc & 15];
+    for (; size >= 8; size -= 8, p += 8) {
+        uint32_t low = crc ^ stk__get_le32(p), high = stk__get_le32(p + 4);
+
+        crc = table[7][low & 255] ^ table[6][low >> 8 & 255] ^ table[5][low >> 16 & 255] ^
+              table[4][low >> 24] ^ table[3][high & 255] ^ table[2][high >> 8 & 255] ^
+              table[1][high >> 16 & 255] ^ table[0][high >> 24];
     }
+    for (; size > 0; size--, p++)
+        crc = crc >> 8 ^ table[0][(crc ^ *p) & 255];
     return ~crc;
 }
 

@@ -476,6 +476,17 @@ static stk_status sort_and_tell(walk *w, stk_error *err)
     return st;
 }
 
+/* Shards of other folders are no classes: whoever means them can say so. */
+static stk_status refuse_tars(const walk *w, stk_error *err)
+{
+    for (size_t i = 0; i < w->file_count; i++)
+        if (!stk__is_tar_name(w->files[i].name))
+            return STK_OK;
+    return STK_FAIL(err, STK_EINVAL,
+        "the folder holds tar shards in folders of its own only; name them by a pattern such as "
+        "*/*.tar");
+}
+
 stk_status stk__folder_index(
     stk__heap *heap, const char *root, uint32_t flags, stk__index **index_out, stk_error *err)
 {
@@ -492,6 +503,9 @@ stk_status stk__folder_index(
         st = STK_FAIL(err, STK_ESOURCE, "the folder holds no file with an extension");
         goto out;
     }
+    st = refuse_tars(&w, err);
+    if (st < 0)
+        goto out;
     st = sort_and_tell(&w, err);
     if (st < 0)
         goto out;

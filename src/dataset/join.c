@@ -161,7 +161,7 @@ static stk_view short_name(const char *path)
     start = end;
     while (start > 0 && path[start - 1] != '/')
         start--;
-    return (stk_view){path + start, end - start};
+    return end > start ? (stk_view){path + start, end - start} : (stk_view){".", 1};
 }
 
 static stk_status add_shard(

@@ -22,6 +22,10 @@
 /* As many parts as are looked for without starting threads: it takes some 50 us each. */
 #define FEW_PARTS 64u
 
+/* As many indexes as are mapped at most; the rest is read. A system gives a process some 65,000
+ * mappings, and others want some, too. */
+#define MOST_MAPPED 32768u
+
 /* From this size on an index that was just written is used from its file: several processes then
  * share its pages. */
 #define SHARED_BYTES ((uint64_t)1 << 20)
@@ -54,6 +58,7 @@ static stk_status find_tar(opening *o, uint32_t part, stk__index **index_out, st
         .path = path_of(o, part),
         .kind = STK__INDEX_TAR,
         .flags = o->flags,
+        .read_whole = part >= MOST_MAPPED,
         .check = stk__index_check_tar,
         .ctx = &now,
     };
@@ -73,6 +78,7 @@ static stk_status find_folder(opening *o, uint32_t part, stk__index **index_out,
         .path = path,
         .kind = STK__INDEX_FOLDER,
         .flags = o->flags,
+        .read_whole = part >= MOST_MAPPED,
         .check = stk__folder_check,
         .ctx = path,
     };
@@ -221,11 +227,10 @@ static stk_status for_all(opening *o, stk_status (*job)(opening *, uint32_t, stk
     return o->status;
 }
 
-static uint32_t thread_count(const opening *o, int32_t wish, uint32_t parts)
+static uint32_t thread_count(int32_t wish, uint32_t parts)
 {
     uint32_t threads = wish > 0 ? (uint32_t)wish : stk__cpu_usable();
 
-    (void)o;
     threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     return threads < parts ? threads : parts;
 }
@@ -236,10 +241,10 @@ static stk_status index_all(opening *o, int32_t threads, stk_error *err)
 
     if (o->mode == STK_INDEX_AUTO || o->mode == STK_INDEX_REQUIRE)
         STK_TRY(for_all(o, look_for,
-            o->ds->part_count < FEW_PARTS ? 1 : thread_count(o, threads, o->ds->part_count), err));
+            o->ds->part_count < FEW_PARTS ? 1 : thread_count(threads, o->ds->part_count), err));
     for (uint32_t i = 0; i < o->ds->part_count; i++)
         missing += o->ds->parts[i].index == NULL ? 1 : 0;
-    return missing == 0 ? STK_OK : for_all(o, make, thread_count(o, threads, missing), err);
+    return missing == 0 ? STK_OK : for_all(o, make, thread_count(threads, missing), err);
 }
 
 /* The paths of the parts, before there is an index. */
@@ -295,8 +300,17 @@ static stk_status open_parts(
     return st < 0 ? st : stk__dataset_join(ds, err);
 }
 
-static stk_status check_options(const stk_dataset_options *options, stk_error *err)
+/* The caller's options over the defaults: one built against an older header knows fewer. */
+static stk_status take_options(
+    const stk_dataset_options *given, stk_dataset_options *options, stk_error *err)
 {
+    *options = (stk_dataset_options)STK_DATASET_OPTIONS_INIT;
+    if (given == NULL)
+        return STK_OK;
+    if (given->struct_bytes < sizeof given->struct_bytes)
+        return STK_FAIL(
+            err, STK_EINVAL, "struct_bytes is not set; begin with STK_DATASET_OPTIONS_INIT");
+    memcpy(options, given, stk__size_min(given->struct_bytes, sizeof *options));
     if (options->index < STK_INDEX_AUTO || options->index > STK_INDEX_REBUILD)
         return STK_FAIL(
             err, STK_EINVAL, "index is %d; it is one of stk_index_mode", (int)options->index);
@@ -306,26 +320,24 @@ static stk_status check_options(const stk_dataset_options *options, stk_error *e
 }
 
 stk_status stk_dataset_open(const char *const *where, size_t count,
-    const stk_dataset_options *options, stk_dataset **dataset_out, stk_error *err)
+    const stk_dataset_options *given, stk_dataset **dataset_out, stk_error *err)
 {
-    static const stk_dataset_options defaults = STK_DATASET_OPTIONS_INIT;
+    stk_dataset_options options;
     stk_dataset *ds = NULL;
     stk__plan plan = {0};
     stk_status st;
 
-    if (options == NULL)
-        options = &defaults;
-    st = check_options(options, err);
+    st = take_options(given, &options, err);
     if (st < 0)
         goto out;
-    st = stk__dataset_new(options->limits, &ds, err);
+    st = stk__dataset_new(options.limits, &ds, err);
     if (st < 0)
         goto out;
     plan.heap = &ds->heap;
     st = stk__plan_make(&plan, where, count, err);
     if (st < 0)
         goto out;
-    st = open_parts(ds, &plan, options, err);
+    st = open_parts(ds, &plan, &options, err);
     if (st < 0)
         goto out;
     *dataset_out = ds;

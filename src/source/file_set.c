@@ -33,7 +33,7 @@ enum { BUCKETS = 8, WAYS = STK__FILE_SET_OPEN / BUCKETS };
 typedef struct slot {
     _Alignas(64) uint32_t id;
     uint32_t readers; /* it is not closed while there are any */
-    uint64_t used_ns;
+    uint64_t used;    /* files opened so far when it was used last: no clock is asked */
     uint64_t device, inode;
     stk__atomic_u32 fd; /* + 1; 0: empty. Atomic for the order of its stores alone */
 } slot;
@@ -50,6 +50,7 @@ struct stk__file_set {
     uint32_t mutexes;           /* made at creation */
     stk__atomic_u32 generation; /* atomic: fork generation that the locks belong to */
     stk__atomic_u32 repairing;  /* atomic: generation for which somebody makes them anew */
+    stk__atomic_u64 opened;     /* atomic: files so far, the time of `used` */
     bucket buckets[BUCKETS];
 };
 
@@ -158,7 +159,7 @@ static slot *victim_locked(bucket *home, bool empty_too)
         if (file_of(s).fd < 0) {
             if (empty_too)
                 return s;
-        } else if (s->readers == 0 && (oldest == NULL || s->used_ns < oldest->used_ns)) {
+        } else if (s->readers == 0 && (oldest == NULL || s->used < oldest->used)) {
             oldest = s;
         }
     }
@@ -174,10 +175,10 @@ static stk__file empty_locked(slot *s)
     return file;
 }
 
-static void use_locked(hold *h, bucket *home, slot *s)
+static void use_locked(stk__file_set *set, hold *h, bucket *home, slot *s)
 {
     s->readers++;
-    s->used_ns = stk__clock_ns();
+    s->used = stk__load_relaxed_u64(&set->opened); /* a little late is early enough */
     *h = (hold){.file = file_of(s), .home = home, .slot = s};
 }
 
@@ -198,7 +199,7 @@ uint32_t stk__file_set_count(stk__file_set *set)
 /* Close the least recently used descriptor of the whole set. false: none is idle. */
 static bool give_one_back(stk__file_set *set, bool *busy_out)
 {
-    uint64_t oldest_ns = UINT64_MAX;
+    uint64_t oldest = UINT64_MAX;
     bucket *from = NULL;
     stk__file file = STK__FILE_NONE;
 
@@ -209,8 +210,8 @@ static bool give_one_back(stk__file_set *set, bool *busy_out)
 
         stk__mutex_lock(&each->mutex);
         s = victim_locked(each, false);
-        if (s != NULL && s->used_ns < oldest_ns) {
-            oldest_ns = s->used_ns;
+        if (s != NULL && s->used < oldest) {
+            oldest = s->used;
             from = each;
         }
         for (uint32_t w = 0; w < WAYS; w++)
@@ -272,24 +273,27 @@ static stk_status refuse(const char *path, uint64_t found, uint64_t indexed, stk
 
 /* Put a file that was just opened into a slot, unless somebody else did so meanwhile or none is
  * free. */
-static void keep(bucket *home, uint32_t id, const stk__file_stat *found, stk__file *file, hold *h)
+static void keep(
+    stk__file_set *set, uint32_t id, const stk__file_stat *found, stk__file *file, hold *h)
 {
+    bucket *home = &set->buckets[id % BUCKETS];
     stk__file spare = STK__FILE_NONE;
     slot *same, *room;
 
+    stk__add_relaxed_u64(&set->opened, 1);
     stk__mutex_lock(&home->mutex);
     same = find_locked(home, id);
     room = same == NULL ? victim_locked(home, true) : NULL;
     if (same != NULL) {
         spare = *file;
-        use_locked(h, home, same);
+        use_locked(set, h, home, same);
     } else if (room != NULL) {
         spare = empty_locked(room);
         room->id = id;
         room->device = found->device;
         room->inode = found->inode;
         stk__store_release_u32(&room->fd, (uint32_t)file->fd + 1);
-        use_locked(h, home, room);
+        use_locked(set, h, home, room);
     } else {
         *h = (hold){.file = *file};
     }
@@ -301,7 +305,6 @@ static void keep(bucket *home, uint32_t id, const stk__file_stat *found, stk__fi
 static stk_status take(
     stk__file_set *set, const stk__file_want *want, const char *path, hold *h, stk_error *err)
 {
-    bucket *home = &set->buckets[want->id % BUCKETS];
     stk__file file = STK__FILE_NONE;
     stk__file_stat found;
     stk_status st;
@@ -314,7 +317,7 @@ static stk_status take(
         stk__file_fini(&file);
         return st;
     }
-    keep(home, want->id, &found, &file, h);
+    keep(set, want->id, &found, &file, h);
     return STK_OK;
 }
 
@@ -326,7 +329,7 @@ static bool take_open(stk__file_set *set, uint32_t id, hold *h)
     stk__mutex_lock(&home->mutex);
     s = find_locked(home, id);
     if (s != NULL)
-        use_locked(h, home, s);
+        use_locked(set, h, home, s);
     stk__mutex_unlock(&home->mutex);
     return s != NULL;
 }
@@ -342,22 +345,31 @@ static void drop(hold *h)
     stk__mutex_unlock(&h->home->mutex);
 }
 
-static stk_status read_held(
-    const hold *h, const stk__file_want *want, const char *path, stk_span dst, stk_error *err)
+static stk_status read_held(const hold *h, const stk__file_want *want, stk_span dst, stk_error *err)
 {
     stk__file_stat found;
     size_t got;
 
-    STK_TRY(stk__file_read_at(&h->file, path, want->offset, dst, &got, err));
+    STK_TRY(stk__file_read_at(&h->file, "", want->offset, dst, &got, err));
     if (got == dst.size)
         return STK_OK;
-    STK_TRY(stk__file_stat_of(&h->file, path, &found, err));
+    STK_TRY(stk__file_stat_of(&h->file, "", &found, err));
     if (found.size_bytes >= want->indexed_bytes)
         found.size_bytes = want->offset + got; /* it grows and shrinks while it is read */
-    return refuse(path, found.size_bytes, want->indexed_bytes, err);
+    return refuse("", found.size_bytes, want->indexed_bytes, err);
 }
 
 typedef enum patience { WAIT, DO_NOT_WAIT } patience;
+
+/* Its path, for opening and for errors: a file that is open needs none. */
+static stk_status path_of(
+    stk__file_set *set, uint32_t id, char *path, size_t capacity, stk_error *err)
+{
+    if (set->path(set->ctx, id, path, capacity) < capacity)
+        return STK_OK;
+    return stk__error_in(STK_FAIL_OS(err, STK_ESOURCE, ENAMETOOLONG, "could not open the file"),
+        &(stk__place){.source = path}, err);
+}
 
 static stk_status read_file(
     stk__file_set *set, const stk__file_want *want, stk_span dst, patience p, stk_error *err)
@@ -368,14 +380,15 @@ static stk_status read_file(
     hold h;
 
     enter(set);
-    if (set->path(set->ctx, want->id, path, sizeof path) >= sizeof path)
-        return stk__error_in(STK_FAIL_OS(err, STK_ESOURCE, ENAMETOOLONG, "could not open the file"),
-            &(stk__place){.source = path}, err);
-    if (!take_open(set, want->id, &h))
+    if (!take_open(set, want->id, &h)) {
+        STK_TRY(path_of(set, want->id, path, sizeof path, err));
         STK_TRY(take(set, want, path, &h, err));
-    st = p == WAIT ? read_held(&h, want, path, dst, err)
-                   : stk__file_try_read_at(&h.file, path, want->offset, dst, &got, err);
+    }
+    st = p == WAIT ? read_held(&h, want, dst, err)
+                   : stk__file_try_read_at(&h.file, "", want->offset, dst, &got, err);
     drop(&h);
+    if (st < 0 && path_of(set, want->id, path, sizeof path, NULL) >= 0)
+        st = stk__error_in(st, &(stk__place){.source = path}, err);
     return st;
 }
 

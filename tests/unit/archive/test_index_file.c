@@ -27,13 +27,18 @@ static void a_large_index_is_mapped(void **state)
     stk__index_close(index);
 
     fds = fd_count();
-    assert_int_equal(stk__index_open(&heap, path, &index, NULL), STK_OK);
+    assert_int_equal(stk__index_open(&heap, path, false, &index, NULL), STK_OK);
     assert_int_equal(fd_count(), fds);
     assert_non_null(index->map.data);
     assert_null(index->memory);
     assert_true(stk__index_member(index, 4999, &entry));
     assert_text(entry.name, "004999.jpg");
     assert_int_equal(stk__index_verify(index, NULL), STK_OK);
+    stk__index_close(index);
+    assert_int_equal(stk__index_open(&heap, path, true, &index, NULL), STK_OK);
+    assert_null(index->map.data);
+    assert_true(stk__index_member(index, 4999, &entry));
+    assert_text(entry.name, "004999.jpg");
     stk__index_close(index);
 }
 
@@ -161,7 +166,8 @@ static void what_other_hands_wrote_is_read(void **state)
     stk__index *index;
     (void)state;
 
-    assert_int_equal(stk__index_open(&heap, in_folder(folder, "tar.stoker"), &index, NULL), STK_OK);
+    assert_int_equal(
+        stk__index_open(&heap, in_folder(folder, "tar.stoker"), false, &index, NULL), STK_OK);
     assert_int_equal(stk__index_verify(index, NULL), STK_OK);
     assert_int_equal(index->kind, STK__INDEX_TAR);
     assert_int_equal(index->source.size_bytes, 4096);
@@ -186,7 +192,7 @@ static void what_other_hands_wrote_is_read(void **state)
     stk__index_close(index);
 
     assert_int_equal(
-        stk__index_open(&heap, in_folder(folder, "tree.stoker"), &index, NULL), STK_OK);
+        stk__index_open(&heap, in_folder(folder, "tree.stoker"), false, &index, NULL), STK_OK);
     assert_true(stk__index_get_class(index, 2, &class));
     assert_text(class.name, "bee");
     assert_int_equal(class.first_sample, 1);
@@ -196,7 +202,7 @@ static void what_other_hands_wrote_is_read(void **state)
     assert_true(in.names_hash == UINT64_MAX);
     stk__index_close(index);
     assert_int_equal(
-        stk__index_open(&heap, in_folder(folder, "empty.stoker"), &index, NULL), STK_OK);
+        stk__index_open(&heap, in_folder(folder, "empty.stoker"), false, &index, NULL), STK_OK);
     assert_int_equal(index->samples, 0);
     stk__index_close(index);
 }
@@ -230,19 +236,19 @@ static void tells_why_it_does_not_open(void **state)
     size_t size;
     unsigned char *bytes;
 
-    assert_int_equal(stk__index_open(&heap, path, &index, &err), STK_ESOURCE);
+    assert_int_equal(stk__index_open(&heap, path, false, &index, &err), STK_ESOURCE);
     assert_int_equal(err.os_errno, 2);
     assert_string_equal(err.source, path);
     bytes = saved_bytes(state, STK__INDEX_TAR, &size);
     stk__put_le32(bytes + STK__HEAD_VERSION, 7);
     save_file(path, bytes, size);
-    assert_int_equal(stk__index_open(&heap, path, &index, &err), STK_EINDEX);
+    assert_int_equal(stk__index_open(&heap, path, false, &index, &err), STK_EINDEX);
     assert_string_equal(err.text, "the index has version 7; this build reads version 1");
     save_text(path, "no index at all, but a text that is longer than the header of one is, which "
                     "has a hundred and sixty bytes; so here are some more words until it is long");
-    assert_int_equal(stk__index_open(&heap, path, &index, &err), STK_EINDEX);
+    assert_int_equal(stk__index_open(&heap, path, false, &index, &err), STK_EINDEX);
     assert_string_equal(err.text, "this is no index of Stoker");
-    assert_int_equal(stk__index_open(&heap, *state, &index, &err), STK_EINDEX);
+    assert_int_equal(stk__index_open(&heap, *state, false, &index, &err), STK_EINDEX);
     assert_null(index);
     free(bytes);
 }

@@ -15,7 +15,7 @@ static void a_saved_index_is_the_one_that_was_built(void **state)
     assert_is_that_index(built);
     assert_int_equal(stk__index_save(built, path, NULL), STK_OK);
     assert_int_equal(count_entries(*state), 1); /* no temporary file is left */
-    assert_int_equal(stk__index_open(&heap, path, &read, NULL), STK_OK);
+    assert_int_equal(stk__index_open(&heap, path, false, &read, NULL), STK_OK);
     assert_is_that_index(read);
     assert_int_equal(stk__index_verify(read, NULL), STK_OK);
     assert_true(stk__index_source_equal(&read->source, &built->source));
@@ -26,7 +26,7 @@ static void a_saved_index_is_the_one_that_was_built(void **state)
     built = make_index(STK__INDEX_FOLDER);
     assert_int_equal(stk__index_save(built, path, NULL), STK_OK); /* over the one before */
     stk__index_close(built);
-    assert_int_equal(stk__index_open(&heap, path, &read, NULL), STK_OK);
+    assert_int_equal(stk__index_open(&heap, path, false, &read, NULL), STK_OK);
     assert_is_that_index(read);
     assert_true(stk__index_get_class(read, 1, &class));
     assert_text(class.name, "bee");

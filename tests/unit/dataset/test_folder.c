@@ -407,6 +407,15 @@ static void a_folder_of_tars_is_those_shards(void **state)
     assert_non_null(strstr(err.text, "a_stats.json"));
 }
 
+static void shards_in_folders_of_a_folder_are_no_classes(void **state)
+{
+    stk_error err = STK_ERROR_INIT;
+
+    put(*state, "train/0.tar train/1.tar val/0.tar");
+    assert_int_equal(fails(in_folder(*state, "d"), &err), STK_EINVAL);
+    assert_non_null(strstr(err.text, "*/*.tar"));
+}
+
 static void tells_tars_by_name(void **state)
 {
     (void)state;
@@ -440,6 +449,7 @@ int main(void)
         WITH_PLACE(old_times_are_trusted_and_new_ones_are_not),
         WITH_PLACE(a_file_of_another_size_is_refused_when_it_is_read),
         WITH_PLACE(a_folder_of_tars_is_those_shards),
+        WITH_PLACE(shards_in_folders_of_a_folder_are_no_classes),
         cmocka_unit_test(tells_tars_by_name),
     };
 

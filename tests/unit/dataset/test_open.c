@@ -337,6 +337,15 @@ static void options_out_of_range_are_named(void **state)
     options.threads = -1;
     assert_int_equal(open_shards(state, &options, &ds, &err), STK_EINVAL);
     assert_non_null(strstr(err.text, "threads"));
+    options.struct_bytes = 0;
+    assert_int_equal(open_shards(state, &options, &ds, &err), STK_EINVAL);
+    assert_non_null(strstr(err.text, "struct_bytes"));
+    options.struct_bytes = offsetof(stk_dataset_options, threads); /* an older caller's */
+    options.index = STK_INDEX_MEMORY;
+    assert_int_equal(open_shards(state, &options, &ds, &err), STK_OK);
+    assert_false(file_exists(in_folder(*state, "d/s-000.tar.stoker")));
+    stk_dataset_unref(ds);
+    options.struct_bytes = sizeof options;
     options.threads = 0;
     options.index = (stk_index_mode)17;
     assert_int_equal(open_shards(state, &options, &ds, &err), STK_EINVAL);
