@@ -2,13 +2,14 @@
 #include "stop.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli.h"
 
-/* Written by the main thread and the handler, read by any. */
-static volatile sig_atomic_t gentle, asked, clears_line;
+/* Written by the main thread and the handler, read by any thread; lock-free, so a handler may. */
+static atomic_bool gentle, asked, clears_line;
 
 void stop_now(void)
 {
@@ -24,7 +25,7 @@ static void on_signal(int number)
     (void)number;
     if (!gentle || asked)
         stop_now();
-    asked = 1;
+    asked = true;
 }
 
 void stop_start(void)
@@ -41,7 +42,7 @@ void stop_start(void)
 
 void stop_gently(void)
 {
-    gentle = 1;
+    gentle = true;
     if (signal(SIGXFSZ, SIG_IGN) ==
         SIG_ERR) /* a file limit is then a failed write, told like one */
         return;
@@ -49,14 +50,14 @@ void stop_gently(void)
 
 void stop_at_once(void)
 {
-    gentle = 0;
+    gentle = false;
     if (asked)
         stop_now();
 }
 
 bool stop_asked(void)
 {
-    return asked != 0;
+    return asked;
 }
 
 void stop_clears_line(bool clears)
