@@ -330,7 +330,7 @@ static void take_notes(verify_job *job)
         copy_head(err.text, sizeof err.text, (stk_view){note.text, strlen(note.text)});
         err.offset = note.offset;
         err.has_offset = note.offset != 0;
-        keep_locked(job, &job->notes, 0, 0, 0, &err); /* no other thread yet */
+        keep_locked(job, &job->notes, UINT32_MAX, UINT64_MAX, (uint32_t)nth, &err); /* last */
     }
 }
 
@@ -370,12 +370,16 @@ static void say_report(const verify_job *job)
     }
 }
 
-static void json_list(json *out, const char *name, const verify_list *list)
+enum { OF_SAMPLES = 1, OF_SHARDS = 2 };
+
+static void json_list(json *out, const char *name, const verify_list *list, int which)
 {
     stk_error err;
 
     json_array(out, name, true);
     for (size_t i = 0; i < list->count; i++) {
+        if ((which & (list->found[i].sample != UINT64_MAX ? OF_SAMPLES : OF_SHARDS)) == 0)
+            continue;
         verify_get(list, i, &err);
         json_object(out, NULL, false);
         json_error(out, &err);
@@ -384,6 +388,8 @@ static void json_list(json *out, const char *name, const verify_list *list)
     json_end_array(out);
 }
 
+/* The account that a loader takes as known_damage: format, fingerprint, and in "damage" what lies
+ * in samples. Damage between members, and notes, stand apart. */
 static void write_report(FILE *file, const void *ctx)
 {
     const verify_job *job = ctx;
@@ -397,7 +403,7 @@ static void write_report(FILE *file, const void *ctx)
         hex[0] = '\0';
     json_start(&out, file);
     json_object(&out, NULL, true);
-    json_count(&out, "version", 1);
+    json_count(&out, "format", 1);
     json_text(&out, "fingerprint", hex);
     json_count(&out, "samples", job->samples);
     json_count(&out, "fields", job->fields);
@@ -406,9 +412,10 @@ static void write_report(FILE *file, const void *ctx)
     json_bool(&out, "decoded", !job->s->no_decode);
     json_count(&out, "damage_count", job->damage.total);
     json_count(&out, "damaged_samples", job->damaged_samples);
-    json_list(&out, "damage", &job->damage);
+    json_list(&out, "damage", &job->damage, OF_SAMPLES);
+    json_list(&out, "shard_damage", &job->damage, OF_SHARDS);
     json_count(&out, "note_count", job->notes.total);
-    json_list(&out, "notes", &job->notes);
+    json_list(&out, "notes", &job->notes, OF_SAMPLES | OF_SHARDS);
     json_end_object(&out);
 }
 
