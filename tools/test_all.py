@@ -99,7 +99,7 @@ def asan_python():
         "STOKER_TEST_SANITIZED=1",
         sys.executable,
         *PYTEST_AGAIN,
-        *["-m", "not torch", "tests/python", "--deselect", GROWTH],
+        *["-m", "not torch", "tests/python", "tests/cases", "--deselect", GROWTH],
     ]
     yield [
         "env",

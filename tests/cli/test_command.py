@@ -163,20 +163,15 @@ def test_a_closed_pipe_ends_it_quietly(stoker, many):
     process.stderr.close()
 
 
-def wait_for(process, sign):
-    """Wait until sign() is true of a process that runs; the deadline is for one that hangs."""
+def wait_until_it_read(process, size):
+    """Wait until a process has read so many bytes, or has ended; the deadline is for a hang."""
     deadline = time.monotonic() + 60
-    while process.poll() is None and not sign():
+    while process.poll() is None:
+        io = Path(f"/proc/{process.pid}/io").read_text()
+        if int(re.search(r"rchar: (\d+)", io)[1]) > size:
+            break
         assert time.monotonic() < deadline
         time.sleep(0.001)
-
-
-def bytes_read(process):
-    """How much a process has read so far."""
-    try:
-        return int(re.search(r"rchar: (\d+)", Path(f"/proc/{process.pid}/io").read_text())[1])
-    except OSError:  # it has ended
-        return 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -187,7 +182,7 @@ def test_an_interrupt_ends_verify_and_bench(stoker, tar, draw, number):
     stoker("index", "s.tar")
     for args in (["verify", "s.tar", "-t", 1], ["bench", "s.tar", "-b", 4, "-e", 1000]):
         process = stoker.start(*args)
-        wait_for(process, lambda: bytes_read(process) > 4 * len(big))
+        wait_until_it_read(process, 4 * len(big))
         process.send_signal(number)
         process.communicate(timeout=20)
         assert process.returncode == 130
@@ -213,7 +208,7 @@ def test_an_interrupt_while_an_index_is_made_leaves_nothing_half(stoker, tar):
         codes = []
         while 130 not in codes and len(codes) < 50:  # what ends before the signal comes gives 0
             process = stoker.start("index", "s.tar", "--force")
-            wait_for(process, lambda: bytes_read(process) > share * 60_000 * 512)  # noqa: B023
+            wait_until_it_read(process, share * 60_000 * 512)
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=20)
             codes.append(process.returncode)

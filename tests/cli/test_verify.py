@@ -264,6 +264,27 @@ def test_the_report_does_not_depend_on_threads(stoker, tar, jpeg, save):
         assert stoker("verify", "s.tar", "-t", threads, code=1).stdout == one
 
 
+def test_a_loader_takes_the_report_as_known_damage(stoker, tar, jpeg, save):
+    package = pytest.importorskip("stoker")
+    members = []
+    for i in range(8):
+        members += [
+            (b"%d.jpg" % i, jpeg[: -60 if i in (2, 5) else None]),
+            (b"%d.cls" % i, b"%d" % i),
+        ]
+    save("s.tar", tar.archive(members))
+    stoker("verify", "s.tar", "--save", "damage.json", "--quiet", code=1)
+    with package.Loader(
+        stoker.folder / "s.tar",
+        image=package.Image("jpg"),
+        label=package.Label("cls"),
+        batch_size=3,
+        known_damage=stoker.folder / "damage.json",
+    ) as loader:
+        read = [label for batch in loader for label in batch.label.tolist()]
+    assert sorted(read) == [i for i in range(8) if i not in (2, 5)]
+
+
 def test_a_tree_is_verified_file_by_file(stoker, photos):
     stoker("verify", photos)
     (photos / "dogs/a.jpg").write_bytes(b"")
