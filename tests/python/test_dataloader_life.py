@@ -72,12 +72,11 @@ def test_memory_is_used_again():
     for batch in loader:
         assert right(batch)
     iterator = loader._iterator
-    readers = list(iterator._worker_result_queue._readers.values())
+    memory = iterator._worker_result_queue.memory
     for _ in range(5):
         assert all(right(batch) for batch in loader)
-    # two tasks in flight, two batches in hand, one that is filled meanwhile, and the first one that
-    # was too small; 250 batches went through them
-    assert max(len(r.maps) for r in readers) <= 6
+    # four tasks in flight, two batches in hand, and the one that is kept; 300 batches went through them
+    assert memory.count() <= 7
 
 
 def test_a_batch_is_writable_and_ones_own():

@@ -1,31 +1,43 @@
-"""Memory that a worker fills and its parent reads, without a copy between them.
+"""Memory that workers fill and their parent reads, without a copy between them.
 
-Each worker has one memfd of its own: no name, nothing under /dev/shm, freed by the system when the last process
-that has it is gone. Its first page holds a state byte for each slot; behind it lie the slots, one behind the other,
-each as large as the batch it was made for and used again for others.
+All workers of an iterator share one memfd: no name, nothing under /dev/shm, freed by the system when the last process
+that has it is gone. Its head holds a table of slots; behind it lie the slots, one behind the other, each as large as
+the batch it was made for and used again for others, whichever worker has the next one.
 
-Who writes what: the worker alone makes slots and marks one as filled; the parent alone marks it as free, when the
-last array or tensor that shows it is gone. Nothing is locked, so a worker that dies can block nobody.
+Who writes what: a worker takes a slot that is free, or makes one, under a lock of the file that the system takes
+back from whoever dies; it alone marks its slot as filled. The parent alone marks it as free, when the last array or tensor
+that shows it is gone, and needs no lock for it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import fcntl
 import mmap
 import os
 import resource
-import struct
+import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from multiprocessing import reduction
+from typing import Any
 
 PAGE = 4096
 PAGE_OF_SYSTEM = os.sysconf("SC_PAGESIZE")
-NOTES = PAGE - 64  # what a worker tells of itself: its memory now and at its peak, 8 bytes each
-MAX_SLOTS = NOTES  # a state byte each
-FREE, FILLED = 0, 1
 ALIGN = 64
+UNUSED, FREE, TAKEN, FILLED, RETIRED = range(5)  # a slot's state, a byte
+
+# The head: where the next slot begins and how many there are, a note of 16 bytes for each worker, a state for each
+# slot, offset and capacity of each.
+MAX_WORKERS = 1024
+MAX_SLOTS = 8192
+_END, _COUNT, _SIZE = 0, 1, 2  # 8-byte words
+_NOTES = 64
+_STATES = _NOTES + 16 * MAX_WORKERS
+_PLACES = _STATES + MAX_SLOTS
+HEAD = (_PLACES + 16 * MAX_SLOTS + PAGE - 1) // PAGE * PAGE
 
 
 def align(size: int, to: int = ALIGN) -> int:
@@ -33,44 +45,116 @@ def align(size: int, to: int = ALIGN) -> int:
 
 
 class Memory:
-    """A memfd with its page of states, open in this process. Pickles on its way to a new process only."""
-
-    _statm: int | None = None  # descriptor of the worker itself: what it uses now
+    """A memfd and its head, open in this process. Pickles on its way to a new process only."""
 
     def __init__(self, name: str = "stoker-arena") -> None:
         self.fd = os.memfd_create(name, os.MFD_CLOEXEC)
-        os.ftruncate(self.fd, PAGE)
-        self.states = mmap.mmap(self.fd, PAGE)
+        # A file of its own for the lock: a mapping that goes closes a descriptor of its file, and with the first
+        # descriptor that a process closes the system takes back all its locks on that file.
+        self.gate = os.memfd_create(f"{name}-lock", os.MFD_CLOEXEC)
+        os.ftruncate(self.fd, HEAD)
+        self._map()
+        self.words[_END] = HEAD
+
+    def _map(self) -> None:
+        self.head = mmap.mmap(self.fd, HEAD)
+        self.words = memoryview(self.head).cast("Q")
 
     def __getstate__(self) -> object:
-        return reduction.DupFd(self.fd)
+        return reduction.DupFd(self.fd), reduction.DupFd(self.gate)
 
-    def __setstate__(self, state: object) -> None:
-        self.fd = state.detach()  # type: ignore[attr-defined]
-        self.states = mmap.mmap(self.fd, PAGE)
+    def __setstate__(self, state: Any) -> None:
+        self.fd, self.gate = (descriptor.detach() for descriptor in state)
+        self._map()
 
-    def note_memory(self) -> None:
-        """In the worker: leave what memory it uses where it can be read after its death."""
-        if self._statm is None:
-            self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
-        now = int(os.pread(self._statm, 128, 0).split()[1]) * PAGE_OF_SYSTEM
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        self.states[NOTES : NOTES + 16] = struct.pack("=qq", now, max(now, peak))
+    def place(self, slot: int) -> tuple[int, int]:
+        """Offset and capacity of a slot."""
+        at = (_PLACES >> 3) + 2 * slot
+        return self.words[at], self.words[at + 1]
 
-    def noted_memory(self) -> tuple[int, int]:
-        """Memory of the worker in bytes when it last finished a batch, and its peak; 0 before it ran."""
-        now, peak = struct.unpack("=qq", self.states[NOTES : NOTES + 16])
-        return now, peak
+    def set_state(self, slot: int, state: int) -> None:
+        self.head[_STATES + slot] = state
+
+    def free_slots(self) -> Iterator[int]:
+        """The slots that are free now."""
+        end = _STATES + self.words[_COUNT]
+        at = self.head.find(b"\x01", _STATES, end)
+        while at >= 0:
+            yield at - _STATES
+            at = self.head.find(b"\x01", at + 1, end)
+
+    def add(self, capacity: int) -> int | None:
+        """A new slot, taken; under the lock. Its memory is not there yet. None: the table is full."""
+        slot = self.words[_COUNT]
+        if slot >= MAX_SLOTS:
+            return None
+        at = (_PLACES >> 3) + 2 * slot
+        self.words[at], self.words[at + 1] = self.words[_END], capacity
+        self.words[_END] += capacity
+        self.words[_SIZE] += capacity
+        self.set_state(slot, TAKEN)
+        self.words[_COUNT] = slot + 1
+        return slot
+
+    def count(self) -> int:
+        """Slots that were ever made."""
+        return self.words[_COUNT]
+
+    def size(self) -> int:
+        """Bytes of all slots that are in use or to be used again."""
+        return self.words[_SIZE]
+
+    def retire(self, slot: int) -> None:
+        """A slot that nobody is to use any more; under the lock."""
+        self.set_state(slot, RETIRED)
+        self.words[_SIZE] -= self.place(slot)[1]
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """One worker at a time. Whoever dies inside gives the lock back, and leaves at worst a slot that nobody uses."""
+        fcntl.lockf(self.gate, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self.gate, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Give the descriptor back. What is mapped stays valid as long as something shows it."""
         if self.fd >= 0:
             os.close(self.fd)
-            self.fd = -1
+            os.close(self.gate)
+            self.fd = self.gate = -1
+
+
+class Seat:
+    """A worker's place in the head: what it tells of itself, to be read after its death."""
+
+    _statm: int | None = None  # descriptor of the worker itself: what it uses now
+    _next = 0.0  # when it looks again
+
+    def __init__(self, memory: Memory, worker: int) -> None:
+        self.memory = memory
+        self._at = (_NOTES >> 3) + 2 * min(worker, MAX_WORKERS - 1)
+
+    def note_memory(self) -> None:
+        """In the worker: leave what memory it uses; looks 20 times a second at most."""
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + 0.05
+        if self._statm is None:
+            self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+        now = int(os.pread(self._statm, 128, 0).split()[1]) * PAGE_OF_SYSTEM
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        self.memory.words[self._at] = now
+        self.memory.words[self._at + 1] = max(now, peak)
+
+    def noted_memory(self) -> tuple[int, int]:
+        """Memory of the worker in bytes when it last looked, and its peak; 0 before it ran."""
+        return self.memory.words[self._at], self.memory.words[self._at + 1]
 
 
 class Slot:
-    """A slot as its worker sees it."""
+    """A slot as the worker sees it that has taken it."""
 
     __slots__ = ("buffer", "capacity", "number", "offset", "used")
 
@@ -81,55 +165,91 @@ class Slot:
         self.buffer = buffer
         self.used = 0
 
+    def has_room(self, size: int) -> bool:
+        return align(self.used) + size <= self.capacity
+
     def take(self, size: int) -> int | None:
         """Where the next `size` bytes of the slot begin, or None if it is full."""
-        at = align(self.used)
-        if at + size > self.capacity:
+        if not self.has_room(size):
             return None
+        at = align(self.used)
         self.used = at + size
         return at
 
 
 class Writer:
-    """The worker's side: slots for its batches, at most `ceiling` bytes of them."""
+    """A worker's side: slots for its batches. All workers together have at most `ceiling` bytes of them."""
 
     def __init__(self, memory: Memory, ceiling: int) -> None:
         self.memory = memory
         self.ceiling = ceiling
-        self.slots: list[Slot] = []
-        self.end = PAGE
+        self.slots: dict[int, Slot] = {}  # those that this process has mapped
+        self.largest = 0
 
-    def acquire(self, size: int, but: Slot | None = None) -> Slot | None:
-        """A free slot of at least `size` bytes, not `but`; None when ceiling or system have no more."""
-        states = self.memory.states
-        best: Slot | None = None
-        for slot in self.slots:
-            fits = states[slot.number] == FREE and slot.capacity >= size and slot is not but
-            if fits and (best is None or slot.capacity < best.capacity):
-                best = slot
-        if best is None:
-            best = self._grow(size)
-        if best is not None:
-            best.used = 0
-        return best
+    def acquire(self, size: int) -> Slot | None:
+        """A slot of at least `size` bytes, taken; None when ceiling or system have no more."""
+        room = size // 8 if 0 < self.largest < size else 0  # sizes of batches vary
+        self.largest = max(self.largest, size)
+        memory = self.memory
+        with memory.lock():
+            free = [(memory.place(slot)[1], slot) for slot in memory.free_slots()]
+            fitting = [place for place in free if place[0] >= size]
+            if fitting:
+                number = min(fitting)[1]
+                memory.set_state(number, TAKEN)
+                return self._mapped(number)
+            for _, slot in free:
+                self._retire(slot)
+            made = self._made(align(size + room, PAGE))
+        return made
 
-    def _grow(self, size: int) -> Slot | None:
-        capacity = align(max(size + size // 8, PAGE), PAGE)  # some room: sizes of batches vary
-        if len(self.slots) >= MAX_SLOTS or self.end - PAGE + capacity > self.ceiling:
+    def _mapped(self, number: int) -> Slot:
+        slot = self.slots.get(number)
+        if slot is None:
+            offset, capacity = self.memory.place(number)
+            buffer = mmap.mmap(self.memory.fd, capacity, offset=offset)
+            slot = self.slots[number] = Slot(number, offset, capacity, buffer)
+        slot.used = 0
+        return slot
+
+    def _made(self, capacity: int) -> Slot | None:
+        memory = self.memory
+        if memory.size() + capacity > self.ceiling:
+            return None
+        number = memory.add(capacity)
+        if number is None:
             return None
         try:
             # Reserved, not only promised: a write can then never end in a bus error.
-            os.posix_fallocate(self.memory.fd, self.end, capacity)
-            buffer = mmap.mmap(self.memory.fd, capacity, offset=self.end)
+            os.posix_fallocate(memory.fd, memory.place(number)[0], capacity)
+            return self._mapped(number)
         except OSError:
+            memory.retire(number)
             return None
-        slot = Slot(len(self.slots), self.end, capacity, buffer)
-        self.slots.append(slot)
-        self.end += capacity
-        return slot
+
+    def _retire(self, number: int) -> None:
+        """A free slot too small for the batches of today: its memory goes back to the system."""
+        offset, capacity = self.memory.place(number)
+        known = self.slots.pop(number, None)
+        buffer = known.buffer if known else mmap.mmap(self.memory.fd, capacity, offset=offset)
+        with contextlib.suppress(OSError):
+            buffer.madvise(mmap.MADV_REMOVE)
+        self.memory.retire(number)
 
     def publish(self, slot: Slot) -> None:
-        self.memory.states[slot.number] = FILLED
+        self.memory.set_state(slot.number, FILLED)
+
+    def give_back(self, slot: Slot) -> None:
+        """A slot that was taken and is not needed after all."""
+        self.memory.set_state(slot.number, FREE)
+
+
+def default_ceiling() -> int:
+    """Half of the memory that this process may use, as a file system in memory has it by default."""
+    total = os.sysconf("SC_PHYS_PAGES") * PAGE_OF_SYSTEM
+    with contextlib.suppress(OSError, ValueError), open("/sys/fs/cgroup/memory.max") as file:
+        total = min(total, int(file.read()))
+    return total // 2
 
 
 def lease(buffer: mmap.mmap, released: Callable[[], object]) -> ctypes.Array[ctypes.c_char]:
@@ -143,7 +263,7 @@ def lease(buffer: mmap.mmap, released: Callable[[], object]) -> ctypes.Array[cty
 
 
 class Reader:
-    """The parent's side of one worker's memory."""
+    """The parent's side."""
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
@@ -154,11 +274,7 @@ class Reader:
         buffer = self.maps.get(offset)
         if buffer is None:
             buffer = self.maps[offset] = mmap.mmap(self.memory.fd, capacity, offset=offset)
-        return lease(buffer, partial(_release, self.memory.states, number))
-
-
-def _release(states: mmap.mmap, number: int) -> None:
-    states[number] = FREE
+        return lease(buffer, partial(self.memory.set_state, number, FREE))
 
 
 class Pool:

@@ -22,13 +22,11 @@ from torch.utils.data.dataloader import (
     _SingleProcessDataLoaderIter,
 )
 
-from .arena import Pool
+from .arena import Pool, default_ceiling
 from .direct import PoolCollate
 from .obituary import MemoryGroups, late, obituary, tasks_of
 from .resume import Start, check, dataset_state, describe
 from .workers import Context
-
-ARENA_BYTES = 4 << 30  # ceiling of each worker's arena, and of the buffers without workers
 
 
 class DataLoader(torch.utils.data.DataLoader[Any]):
@@ -38,8 +36,9 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     ----------
     All of `torch.utils.data.DataLoader`, with their meaning, and
     arena_bytes : int, keyword only
-        Ceiling in bytes of the memory that each worker keeps for batches; 4 GiB. Memory is taken only
-        as batches need it. Beyond it batches are copied, with one warning.
+        Ceiling in bytes of the memory that all workers together keep for batches; half of the memory
+        of the machine or container by default. Memory is taken only as batches need it. Beyond it
+        batches are copied, with one warning.
     snapshot_every_n_steps : int, keyword only
         Accepted for scripts that were written for torchdata's StatefulDataLoader; a state can be taken
         at every step, and costs nothing before it is.
@@ -76,9 +75,11 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         persistent_workers: bool = False,
         pin_memory_device: str = "",
         in_order: bool = True,
-        arena_bytes: int = ARENA_BYTES,
+        arena_bytes: int | None = None,
         snapshot_every_n_steps: int = 1,
     ) -> None:
+        if arena_bytes is None:
+            arena_bytes = default_ceiling()
         for name, value in (
             ("arena_bytes", arena_bytes),
             ("snapshot_every_n_steps", snapshot_every_n_steps),

@@ -21,6 +21,7 @@ from .arena import Reader, Slot, Writer, align
 
 NO_SLOT = -1  # a batch without tensors and arrays
 BY_VALUE = -2  # no room in the arena
+SMALL_FIELDS = 1 << 14  # room for what comes beside the first field of the first batch
 LARGE_PICKLE = 1 << 14  # bytes; a larger one goes through the slot, so that no pipe ever fills up
 
 _numpy = None
@@ -81,9 +82,12 @@ class Packer:
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
         self.expected = 0  # bytes of a batch: the largest so far
-        self._forget()
+        self._use(None)
+        self._forget_places()
 
     def _forget(self) -> None:
+        if self.slot is not None:
+            self.writer.give_back(self.slot)
         self._use(None)
         self._forget_places()
 
@@ -105,7 +109,7 @@ class Packer:
         if size == 0:
             return None
         if self.slot is None:
-            self._use(self.writer.acquire(max(self.expected, size)))
+            self._use(self.writer.acquire(max(self.expected, size + SMALL_FIELDS)))
         at = self.slot.take(size) if self.slot is not None else None
         if at is None:
             return None
@@ -162,38 +166,45 @@ class Packer:
             self._forget()
 
     def _pack(self, obj: Any) -> tuple[Any, ...]:
-        data = self._dump(obj)
-        large = len(data) > LARGE_PICKLE
-        if large:
-            self._add_pickle(data)
+        data, inside = self._dumped(obj)
         used = align(self.slot.used) if self.slot is not None else 0
         self.expected = max(self.expected, used + align(self.size))
+        outgrown: Slot | None = None
         if self.size > 0 and self.slot is None:
             self._use(self.writer.acquire(self.expected))
-        start = self.slot.take(self.size) if self.slot is not None else None
-        if start is None and self.slot is not None:
-            # The slot has no room for the rest: all of it goes to one that has.
-            small = self.slot
+        elif self.slot is not None and not self.slot.has_room(self.size):
+            # All of it goes to a slot that has room for the rest, too.
+            outgrown = self.slot
             self._use(None)
-            data = self._dump(obj)
-            if large:
-                self._add_pickle(data)
-            self._use(self.writer.acquire(align(self.size), but=small))
-            start = self.slot.take(self.size) if self.slot is not None else None
-        if self.slot is None or start is None:
+            data, inside = self._dumped(obj)
+            self._use(self.writer.acquire(align(self.size)))
+        try:
+            if self.slot is not None:
+                return self._filled(self.slot, inside)
             return self._by_value(obj) if self.size > 0 else (NO_SLOT, 0, 0, [], data)
-        for tensor, at in self.copies:
-            _tensor_at(
-                self.slot.buffer, start + at, tensor.dtype, tensor.shape, tensor.stride()
-            ).copy_(tensor)
-        self.writer.publish(self.slot)
-        places = [start + at for _, at in self.copies]
-        inside = len(data) if large else data
-        return (self.slot.number, self.slot.offset, self.slot.capacity, places, inside)
+        finally:
+            if outgrown is not None:
+                self.writer.give_back(outgrown)
 
-    def _add_pickle(self, data: bytes) -> None:
-        """The last copy: the pickle itself."""
+    def _filled(self, slot: Slot, inside: bytes | int) -> tuple[Any, ...]:
+        """Copy into the slot what does not lie there yet, and hand it over."""
+        start = slot.take(self.size) or 0
+        for tensor, at in self.copies:
+            _tensor_at(slot.buffer, start + at, tensor.dtype, tensor.shape, tensor.stride()).copy_(
+                tensor
+            )
+        self.writer.publish(slot)
+        self.slot = None
+        places = [start + at for _, at in self.copies]
+        return (slot.number, slot.offset, slot.capacity, places, inside)
+
+    def _dumped(self, obj: Any) -> tuple[bytes, bytes | int]:
+        """The pickle, and what stands for it in the message: itself, or its size if it goes through the slot."""
+        data = self._dump(obj)
+        if len(data) <= LARGE_PICKLE:
+            return data, data
         self._place(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+        return data, len(data)
 
     def _by_value(self, obj: Any) -> tuple[Any, ...]:
         file = io.BytesIO()

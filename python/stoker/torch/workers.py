@@ -24,7 +24,7 @@ from typing import Any
 
 from torch.utils.data import IterableDataset
 
-from .arena import Memory, Reader, Writer
+from .arena import Memory, Reader, Seat, Writer
 from .event import Event
 from .resume import worker_state
 from .transport import BY_VALUE, Packer, unpack
@@ -95,33 +95,33 @@ class ResultQueue:
     """Batches on their way back: the parent's end of all workers' pipes and arenas."""
 
     def __init__(self) -> None:
-        self._readers: dict[Any, Reader] = {}
+        self.memory = Memory()
+        self._reader = Reader(self.memory)
+        self._ends: list[Any] = []
         self._sentinels: list[int] = []
         self._warned = False
         self.states: dict[int, Any] = {}  # of iterable datasets, by task
 
-    def add(self, connection: Any, memory: Memory) -> None:
-        self._readers[connection] = Reader(memory)
+    def add(self, connection: Any) -> None:
+        self._ends.append(connection)
 
     def watch(self, process: Any) -> None:
         """A worker that dies ends the wait at once, not at the next look."""
         self._sentinels.append(process.sentinel)
 
     def get(self, timeout: float | None = None) -> Any:
-        ready: list[Any] = multiprocessing.connection.wait(
-            [*self._readers, *self._sentinels], timeout
-        )
-        for end in [e for e in ready if e in self._readers]:
+        ready: list[Any] = multiprocessing.connection.wait([*self._ends, *self._sentinels], timeout)
+        for end in [e for e in ready if e in self._ends]:
             try:
                 index, message, state = pickle.loads(end.recv_bytes())
             except (EOFError, OSError):
-                del self._readers[end]
+                self._ends.remove(end)
                 continue
             if message[0] == BY_VALUE:
                 self._warn()
             if state is not None:
                 self.states[index] = state
-            return index, unpack(message, self._readers[end])
+            return index, unpack(message, self._reader)
         # Whoever has ended was worth one look only: one that ended as it should is not to be looked at again.
         self._sentinels = [s for s in self._sentinels if s not in ready]
         raise queue.Empty
@@ -130,7 +130,7 @@ class ResultQueue:
         if not self._warned:
             self._warned = True
             warnings.warn(
-                "the arena of a worker is full (arena_bytes for each worker, or no memory): batches are "
+                "the arena of the workers is full (arena_bytes, or no memory): batches are "
                 "copied from now on; keep fewer batches, or raise arena_bytes",
                 RuntimeWarning,
                 stacklevel=2,
@@ -143,28 +143,26 @@ class ResultQueue:
         """Nothing is joined anyway."""
 
     def close(self) -> None:
-        for end, reader in self._readers.items():
+        for end in self._ends:
             end.close()
-            reader.memory.close()
-        self._readers.clear()
+        self._ends.clear()
+        self.memory.close()
 
 
 class WorkerEnd:
     """The worker's side of the result queue, and what else it needs; goes to it with the arguments of its process."""
 
-    def __init__(
-        self, connection: Any, memory: Memory, ceiling: int, parent: int, state: Any
-    ) -> None:
+    def __init__(self, connection: Any, seat: Seat, ceiling: int, parent: int, state: Any) -> None:
         self.connection = connection
-        self.memory = memory
+        self.seat = seat
         self.ceiling = ceiling
         self.parent = parent
         self.state = state  # of the iterable dataset, to go on from; None: afresh
         self.packer: Packer | None = None
 
     def start(self) -> None:
-        self.memory.note_memory()
-        self.packer = Packer(Writer(self.memory, self.ceiling))
+        self.seat.note_memory()
+        self.packer = Packer(Writer(self.seat.memory, self.ceiling))
         threading.Thread(
             target=_die_with, args=(self.parent,), name="stoker-parent", daemon=True
         ).start()
@@ -173,7 +171,7 @@ class WorkerEnd:
         index, data = obj
         assert self.packer is not None
         message = self.packer.pack(data)
-        self.memory.note_memory()
+        self.seat.note_memory()
         with contextlib.suppress(
             BrokenPipeError
         ):  # the parent does not listen any more: it is ending us
@@ -214,7 +212,7 @@ def worker_main(target: Any, end: WorkerEnd, args: tuple[Any, ...]) -> None:
     assert end.packer is not None
     if end.state is not None:
         _dataset_in(args).load_state_dict(end.state)
-    given = [end if isinstance(a, ResultQueue) else direct(a, end.packer) for a in args]
+    given = [end if isinstance(a, _Results) else direct(a, end.packer) for a in args]
     args = ()
     target(*given)
 
@@ -235,6 +233,7 @@ class Context:
         self._context = context
         self._states = list(states or [])  # of iterable datasets, for the workers in their order
         self._ceiling = ceiling
+        self._started = 0  # workers
         self._results: ResultQueue | None = None
 
     def Queue(self) -> Any:
@@ -251,24 +250,25 @@ class Context:
     def Process(self, target: Any, args: tuple[Any, ...]) -> Any:
         assert self._results is not None
         reader, writer = self._context.Pipe(duplex=False)
-        memory = Memory()
+        seat = Seat(self._results.memory, self._started)
+        self._started += 1
         state = self._states.pop(0) if self._states else None
-        end = WorkerEnd(writer, memory, self._ceiling, os.getpid(), state)
+        end = WorkerEnd(writer, seat, self._ceiling, os.getpid(), state)
         shipped = tuple(_Results() if a is self._results else a for a in args)
         process = self._context.Process(target=worker_main, args=(target, end, shipped))
-        self._results.add(reader, memory)
-        return _Started(process, self._results, writer, memory)
+        self._results.add(reader)
+        return _Started(process, self._results, writer, seat)
 
 
-class _Results(ResultQueue):
+class _Results:
     """Stands for the result queue in the arguments of a worker, which puts its own end there."""
 
 
 class _Started:
     """A process that is watched from its start on; all else is the process's own."""
 
-    def __init__(self, process: Any, results: ResultQueue, writer: Any, memory: Memory) -> None:
-        self.memory = memory
+    def __init__(self, process: Any, results: ResultQueue, writer: Any, seat: Seat) -> None:
+        self.memory = seat
         self._process = process
         self._results = results
         self._writer = writer
