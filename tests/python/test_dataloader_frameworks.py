@@ -6,9 +6,11 @@ import copy
 import inspect
 import pathlib
 import pickle
+import random
 import sys
 import warnings
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -34,6 +36,8 @@ def test_the_signature_is_torchs_and_then_ours():
     assert {p.kind for p in added} == {inspect.Parameter.KEYWORD_ONLY}
     loader = DataLoader(range(3))
     assert {p.name for p in added} <= {*vars(loader)}  # or re-creation would lose them
+    public = {name for name in vars(loader) if not name.startswith("_")}
+    assert public <= {*ours}  # ignite gives every public attribute to the constructor
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
@@ -129,3 +133,94 @@ def test_recreation_keeps_every_argument(kind):
 def test_a_stream_is_recreated_without_samplers():
     again = recreated(DataLoader(Stream(), 2, num_workers=1))
     assert len(list(again)) == 3
+
+
+class Noisy(torch.utils.data.Dataset):
+    """Samples with random numbers of all three kinds."""
+
+    def __len__(self):
+        return 50
+
+    def __getitem__(self, i):
+        return torch.randn(6), torch.tensor([float(i)]), random.random(), np.random.rand()
+
+
+def noted(batch):
+    return [part.tolist() for part in batch]
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_lightning_fits_with_the_same_batches(persistent):
+    pl = pytest.importorskip("pytorch_lightning", reason="Lightning is not installed")
+
+    class Model(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(6, 1)
+            self.seen = []
+
+        def training_step(self, batch, nth):
+            self.seen.append(noted(batch))
+            return ((self.layer(batch[0]) - batch[1]) ** 2).mean()
+
+        def validation_step(self, batch, nth):
+            self.seen.append(noted(batch))
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), 1e-3)
+
+    def fit(kind):
+        pl.seed_everything(3, workers=True, verbose=False)
+        off = ["logger", "enable_progress_bar", "enable_checkpointing", "enable_model_summary"]
+        trainer = pl.Trainer(max_epochs=2, accelerator="cpu", **dict.fromkeys(off, False))
+        model = Model()
+        train = kind(Noisy(), 8, shuffle=True, num_workers=2, persistent_workers=persistent)
+        trainer.fit(model, train, kind(Noisy(), 16, num_workers=2))
+        return model.seen
+
+    assert fit(DataLoader) == fit(Stock)
+
+
+def test_lightning_puts_its_sampler_into_a_loader_of_ours():
+    pytest.importorskip("lightning_fabric", reason="Lightning is not installed")
+    from lightning_fabric.utilities.data import _update_dataloader
+
+    loader = Own(Mixed(), 4, num_workers=2, arena_bytes=1 << 25, mine=7)
+    again = _update_dataloader(loader, DistributedSampler(range(37), 2, 0, shuffle=False))
+    assert type(again) is Own
+    assert (again.arena_bytes, again.mine, again.num_workers) == (1 << 25, 7, 2)
+    assert len(list(again)) == 5
+
+
+@pytest.mark.parametrize("substituted", [False, True])
+def test_accelerate_prepares_a_loader(substituted, monkeypatch):
+    accelerate = pytest.importorskip("accelerate", reason="Accelerate is not installed")
+    import accelerate.data_loader as inside
+
+    def batches(kind):
+        accelerate.utils.set_seed(5)
+        loader = accelerate.Accelerator(cpu=True).prepare(
+            kind(Noisy(), 8, shuffle=True, num_workers=2)
+        )
+        seen = [[noted(batch) for batch in loader] for _ in range(2)]
+        seen.append([noted(batch) for batch in accelerate.skip_first_batches(loader, 3)])
+        return seen, type(loader.base_dataloader)
+
+    theirs, _ = batches(Stock)
+    if substituted:  # what docs/coming-from-dataloader.md says to do
+        monkeypatch.setattr(inside, "DataLoader", DataLoader)
+    ours, made = batches(DataLoader)
+    assert ours == theirs
+    assert made is (DataLoader if substituted else Stock)
+
+
+def test_ignite_exchanges_the_batch_sampler():
+    deterministic = pytest.importorskip(
+        "ignite.engine.deterministic", reason="ignite is not installed"
+    )
+    loader = DataLoader(Mixed(), 4, num_workers=2, arena_bytes=1 << 25)
+    sampler = deterministic.ReproducibleBatchSampler(loader.batch_sampler)
+    again = deterministic.update_dataloader(loader, sampler)
+    assert type(again) is DataLoader
+    assert again.arena_bytes == 1 << 25
+    assert_same(list(again), list(loader))
