@@ -156,11 +156,21 @@ STK_API STK_MUST_CHECK stk_status stk_dataset_read(
     const stk_dataset *dataset, uint32_t source, uint64_t offset, stk_span dst, stk_error *err);
 
 /**
- * Compare every section of every index with its checksum. Opening does not, since it costs reading
- * all of them. @return STK_OK, STK_EINDEX (names the shard and the section). May block on files.
+ * Compare every section of every index in use with its checksum. Opening does so with indexes of up
+ * to 1 GiB. @return STK_OK, STK_EINDEX (names the shard and the section). May block on files.
  */
 STK_API STK_MUST_CHECK stk_status stk_dataset_check_index(
     const stk_dataset *dataset, stk_error *err);
+
+/**
+ * The same for the index file that is kept of the nth tar file or folder, whichever way this
+ * dataset was opened: the one that the next opening with these options would look at.
+ *
+ * @return STK_OK (whole; or there is none), STK_EINDEX (names the file), STK_ERANGE (nth is past
+ *         the last), STK_ENOMEM. May block on files.
+ */
+STK_API STK_MUST_CHECK stk_status stk_dataset_check_kept_index(
+    const stk_dataset *dataset, uint32_t nth, stk_error *err);
 
 /** A pass over samples in dataset order, with large sequential reads. */
 typedef struct stk_scan stk_scan;

@@ -3,7 +3,7 @@
  *
  * An index is sections of little-endian arrays behind a header (docs/formats.md), used in place:
  * mapped from a file, or grown in memory by index_build.h in the same layout. Opening checks the
- * header and that each section lies in the file, so it costs the same for ten samples and for 10^8.
+ * header, that each section lies in the file and, up to 1 GiB, the checksums of all sections.
  * Entries are checked when they are used: whatever the bytes are, no call reads outside them.
  *
  * Threads: an open index never changes; any number of threads may read it.
@@ -121,13 +121,14 @@ bool stk__index_source_equal(const stk__index_source *a, const stk__index_source
  * Open an index file: mapped, unless it is small, `read_whole` or the system refuses. `heap` is
  * kept.
  *
- * STK_ESOURCE (missing: os_errno is ENOENT), STK_EINDEX (no index, another version, cut, damaged
- * header), STK_ENOMEM. Sections are not read.
+ * STK_ESOURCE (missing: os_errno is ENOENT), STK_EINDEX (no index, cut, damaged), STK_ENOTSUP
+ * (another version), STK_ENOMEM. Sections of a file of more than 1 GiB are not read.
  */
 STK_MUST_CHECK stk_status stk__index_open(
     stk__heap *heap, const char *path, bool read_whole, stk__index **index_out, stk_error *err);
 
-/* The same from bytes that stay where they are for as long as the index is open. */
+/* The same from bytes that stay where they are for as long as the index is open; their sections are
+ * not read. */
 STK_MUST_CHECK stk_status stk__index_open_bytes(
     stk__heap *heap, stk_view bytes, stk__index **index_out, stk_error *err);
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "os/file.h"
 
 /* Room for a path that the system takes, and for what is put behind it. */
 #define PATH_BYTES 4608u
@@ -98,7 +99,7 @@ static stk_status try_one(stk__heap *heap, const stk__index_sought *sought, cons
     }
     /* What stands in the way of this file alone (rights, a folder of that name) is no failure of
      * the source; what the check says may be one, and it had an index. */
-    if (st == STK_ESOURCE && index == NULL)
+    if ((st == STK_ESOURCE || st == STK_ENOTSUP) && index == NULL)
         st = STK_EINDEX;
     stk__index_close(index);
     if (st != STK_EINDEX || (found.os_errno != ENOENT && why->status == STK_OK))
@@ -129,6 +130,43 @@ stk_status stk__index_find(
     if (err != NULL)
         *err = why;
     return st;
+}
+
+/* STK_AGAIN: nothing there that is an index of this version, so the next place counts. */
+static stk_status check_one(stk__heap *heap, const char *path, stk_error *err)
+{
+    const stk__place place = {.stage = STK_STAGE_OPEN, .source = path};
+    stk_error found = STK_ERROR_INIT;
+    stk__index *index = NULL;
+    stk__file_stat there;
+    stk_status st;
+
+    if (stk__path_stat(path, &there, NULL) < 0 || !there.regular)
+        return STK_AGAIN;
+    st = stk__index_open(heap, path, false, &index, &found);
+    if (st == STK_ESOURCE || st == STK_ENOTSUP)
+        return STK_AGAIN;
+    if (st >= 0)
+        st = stk__error_in(stk__index_verify(index, &found), &place, &found);
+    stk__index_close(index);
+    if (st < 0 && err != NULL)
+        *err = found;
+    return st;
+}
+
+stk_status stk__index_check_kept(
+    stk__heap *heap, stk__index_kind kind, const char *source, uint32_t flags, stk_error *err)
+{
+    const uint32_t of[2] = {flags & ~(uint32_t)STK__INDEX_LENIENT, flags};
+    stk_status st = STK_AGAIN;
+    char path[PATH_BYTES];
+
+    if (beside(kind, source, path))
+        st = check_one(heap, path, err);
+    for (int i = 0; i < 2 && st == STK_AGAIN; i++)
+        if ((i == 0 || of[1] != of[0]) && in_cache(kind, source, of[i], false, path))
+            st = check_one(heap, path, err);
+    return st == STK_AGAIN ? STK_OK : st;
 }
 
 stk_status stk__index_keep(const stk__index *index, const char *source, stk_error *err)

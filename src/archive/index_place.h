@@ -29,6 +29,11 @@ typedef struct stk__index_sought {
 STK_MUST_CHECK stk_status stk__index_find(
     stk__heap *heap, const stk__index_sought *sought, stk__index **index_out, stk_error *err);
 
+/* Compare all of the index that the next who looks for it would open, fresh or stale, with its
+ * checksums. STK_OK (so too where there is none), STK_EINDEX, STK_ENOMEM. May block on files. */
+STK_MUST_CHECK stk_status stk__index_check_kept(
+    stk__heap *heap, stk__index_kind kind, const char *source, uint32_t flags, stk_error *err);
+
 /* Write an index where the next one who looks for it finds it. STK_ESOURCE: nowhere. */
 STK_MUST_CHECK stk_status stk__index_keep(
     const stk__index *index, const char *path, stk_error *err);

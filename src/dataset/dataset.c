@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "archive/index_place.h"
 #include "base/error.h"
 #include "base/size.h"
 #include "dataset/dataset_int.h"
@@ -165,4 +166,19 @@ stk_status stk_dataset_check_index(const stk_dataset *dataset, stk_error *err)
         STK_TRY(stk__error_in(stk__index_verify(dataset->parts[i].index, err), &place, err));
     }
     return STK_OK;
+}
+
+stk_status stk_dataset_check_kept_index(const stk_dataset *dataset, uint32_t nth, stk_error *err)
+{
+    const stk__part *part;
+    stk__heap heap = {0}; /* that of the dataset may be in use by another thread */
+
+    if (nth >= dataset->part_count)
+        return STK_FAIL(
+            err, STK_ERANGE, "the dataset has %u files or folders", dataset->part_count);
+    part = &dataset->parts[nth];
+    if (!dataset->tar && part->index->section[STK__INDEX_FOLDERS].count == 0)
+        return STK_OK; /* a list of files, whose index is never kept */
+    return stk__index_check_kept(
+        &heap, dataset->tar ? STK__INDEX_TAR : STK__INDEX_FOLDER, part->path, dataset->flags, err);
 }

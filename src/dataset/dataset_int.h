@@ -52,7 +52,8 @@ struct stk_dataset {
     stk__heap heap;
     stk__atomic_u32 references; /* atomic */
     stk_limits limits;
-    bool tar; /* else files */
+    bool tar;       /* else files */
+    uint32_t flags; /* STK__INDEX_..., as it was opened */
     stk__part *parts;
     uint32_t part_count;
     uint64_t samples;

@@ -294,6 +294,7 @@ static stk_status open_parts(
     STK_TRY(make_parts(ds, plan, err));
     if (!ds->tar)
         o.flags &= ~(uint32_t)STK__INDEX_CONCATENATED; /* it changes nothing there */
+    ds->flags = o.flags;
     STK_TRY(stk__mutex_init(&o.mutex, err));
     st = index_all(&o, options->threads, err);
     stk__mutex_fini(&o.mutex);

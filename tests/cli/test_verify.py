@@ -201,6 +201,37 @@ def test_bits_flipped_after_indexing_are_found(stoker, tar, save):
     assert d["offset"] == 2 * 1536
 
 
+@pytest.mark.parametrize("samples", [3, 30_000])  # 100 bytes each: below and above 1 MiB
+def test_a_flipped_bit_in_an_index_is_damage_with_its_cure(stoker, tar, save, samples):
+    save("s.tar", b"".join(tar.head(b"%06d.txt" % i, 0) for i in range(samples)) + tar.END)
+    save("t.tar", tar.archive([(b"x.txt", b"ok")]))  # without an index: nothing to check
+    stoker("index", "s.tar")
+    index = stoker.folder / "s.tar.stoker"
+    assert (index.stat().st_size > 2**20) == (samples > 3)
+    assert damage(stoker, "s.tar", "t.tar", code=0)["damage_count"] == 0
+    whole = index.read_bytes()
+    index.write_bytes(whole.replace(b"000001.txt", b"000003.txt"))
+    (d,) = damage(stoker, "s.tar", "t.tar")["shard_damage"]
+    assert (d["status"], d["source"]) == ("STK_EINDEX", "s.tar.stoker")
+    assert d["text"] == (
+        "section NAMES of the index is damaged; stoker index --force makes it anew"
+    )
+    assert "section NAMES" in stoker("verify", "s.tar", "-q", code=1).stdout
+    assert "section NAMES" in stoker("index", "s.tar", "--check", code=1).stderr
+    assert stoker("ls", "s.tar", "-n", 2).stdout.count("txt") == 2  # made anew, and right
+    assert index.read_bytes() == whole
+    assert not damage(stoker, "s.tar", "t.tar", code=0)["damage_count"]
+
+
+def test_the_index_of_a_folder_is_checked_and_that_of_a_list_is_not_sought(stoker, photos):
+    stoker("index", photos)
+    index = photos / ".stoker-index"
+    index.write_bytes(index.read_bytes()[:-1])
+    (d,) = damage(stoker, photos)["shard_damage"]
+    assert d["source"].endswith("photos/.stoker-index")
+    stoker("verify", "photos/cats/a.jpg", "photos/dogs/a.jpg")
+
+
 def test_a_field_twice_in_one_sample_is_damage(stoker, tar, save):
     save("s.tar", tar.archive([(b"a.txt", b"1"), (b"a.TXT", b"2"), (b"b.txt", b"3")]))
     found = damage(stoker, "s.tar")

@@ -4,6 +4,8 @@
 
 #include "archive/index_place.h"
 #include "archive/index_tar.h"
+#include "base/bytes.h"
+#include "base/hash.h"
 #include "support/make_tar.h"
 #include "support/temp_tree.h"
 #include "support/test.h"
@@ -181,6 +183,63 @@ static void a_damaged_index_is_as_good_as_none(void **state)
     free(bytes);
 }
 
+static stk_status check_kept(const char *path, stk_error *err)
+{
+    *err = (stk_error)STK_ERROR_INIT;
+    return stk__index_check_kept(&heap, STK__INDEX_TAR, path, 0, err);
+}
+
+static void a_kept_index_is_checked_where_it_would_be_found(void **state)
+{
+    const char *path = in_folder(*state, "x.tar");
+    const char *beside = in_folder(*state, "x.tar.stoker");
+    stk_error err;
+    size_t size;
+    unsigned char *bytes;
+
+    save_members(path, "a.bin", "AAAA", 1000);
+    assert_int_equal(check_kept(path, &err), STK_OK); /* none */
+    keep(path, 0);
+    assert_int_equal(check_kept(path, &err), STK_OK);
+    save_members(path, "a.bin", "BBBB", 2000);
+    assert_int_equal(check_kept(path, &err), STK_OK); /* stale, and whole */
+    bytes = load_file(beside, &size);
+    bytes[size - 1] ^= 0x10;
+    save_file(beside, bytes, size);
+    assert_int_equal(check_kept(path, &err), STK_EINDEX);
+    assert_string_equal(err.source, beside);
+    assert_non_null(strstr(err.text, "NAMES of the index is damaged"));
+    save_file(beside, bytes, 100);
+    assert_int_equal(check_kept(path, &err), STK_EINDEX);
+
+    /* One of a later version is not ours to judge; the one in the cache counts then. */
+    bytes[size - 1] ^= 0x10;
+    stk__put_le32(bytes + 8, 2);
+    stk__put_le32(bytes + 156, stk__crc32c(0, bytes, 156));
+    save_file(beside, bytes, size);
+    assert_int_equal(check_kept(path, &err), STK_OK);
+    assert_stale(path, "the index has version 2");
+    free(bytes);
+}
+
+static void a_damaged_index_in_the_cache_is_found_too(void **state)
+{
+    const char *path = in_folder(*state, "x.tar");
+    char in_cache[4096], command[8192];
+    stk_error err;
+
+    save_members(path, "a.bin", "AAAA", 1000);
+    make_folder(in_folder(*state, "x.tar.stoker"));
+    make_folder(in_folder(*state, "x.tar.stoker/in"));
+    keep(path, 0);
+    assert_int_equal(check_kept(path, &err), STK_OK);
+    snprintf(in_cache, sizeof in_cache, "%s", in_folder(*state, "cache/stoker"));
+    snprintf(command, sizeof command, "for f in %s/*.stoker; do printf x >>\"$f\"; done", in_cache);
+    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): the name is a hash */
+    assert_int_equal(check_kept(path, &err), STK_EINDEX);
+    assert_memory_equal(err.source, in_cache, strlen(in_cache));
+}
+
 /* Processes that index the same shard at once: whoever looks meets a whole index or none. */
 static void several_processes_may_keep_it_at_once(void **state)
 {
@@ -229,6 +288,8 @@ int main(void)
         WITH_PLACE(options_have_indexes_of_their_own),
         WITH_PLACE(an_index_goes_to_the_cache_where_the_folder_takes_none),
         WITH_PLACE(a_damaged_index_is_as_good_as_none),
+        WITH_PLACE(a_kept_index_is_checked_where_it_would_be_found),
+        WITH_PLACE(a_damaged_index_in_the_cache_is_found_too),
         WITH_PLACE(several_processes_may_keep_it_at_once),
     };
 
