@@ -6,9 +6,12 @@ import pathlib
 import random
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
@@ -22,8 +25,10 @@ from torch.utils.data import (  # noqa: E402
     Subset,
     SubsetRandomSampler,
     WeightedRandomSampler,
+    default_collate,
 )
 from torch.utils.data import DataLoader as Stock  # noqa: E402
+from torch.utils.data._utils.collate import default_collate_fn_map  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
@@ -36,6 +41,8 @@ from dataloader_kit import (  # noqa: E402
     odd_collate,
 )
 from stoker.torch import DataLoader  # noqa: E402
+from stoker.torch.arena import Pool  # noqa: E402
+from stoker.torch.direct import PoolCollate  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -268,3 +275,61 @@ def test_a_script_that_spawns(tmp_path):
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
     assert done.stdout == "[[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]\n", done.stderr
     assert done.stderr == ""
+
+
+def outcome(collate, samples):
+    try:
+        return collate(samples)
+    except Exception as error:
+        return type(error), str(error)
+
+
+ODD = st.one_of(
+    st.integers(-(1 << 63), (1 << 63) - 1),
+    st.integers(1 << 63, 1 << 65),
+    st.floats(),
+    st.booleans(),
+    st.none(),
+    st.sampled_from([np.int16(3), np.float32(0.5), np.uint64(1 << 63), Decimal(1), "a", 1j]),
+    st.builds(torch.tensor, st.integers(0, 9)),
+)
+
+
+@given(
+    st.one_of(
+        st.lists(ODD, min_size=1, max_size=6),
+        st.lists(st.dictionaries(st.sampled_from("abc"), ODD), min_size=1, max_size=4),
+        st.lists(st.tuples(ODD, ODD), min_size=1, max_size=4),
+    )
+)
+@settings(max_examples=300, deadline=None)
+def test_collation_is_torchs_for_odd_samples_too(samples):
+    ours = outcome(PoolCollate(Pool(1 << 20)), samples)
+    theirs = outcome(default_collate, samples)
+    assert_same_or_nan(ours, theirs)
+
+
+def assert_same_or_nan(ours, theirs):
+    if isinstance(theirs, dict):
+        assert list(ours) == list(theirs)
+        for key, value in theirs.items():
+            assert_same_or_nan(ours[key], value)
+    elif isinstance(theirs, list):
+        assert len(ours) == len(theirs)
+        for a, b in zip(ours, theirs, strict=True):
+            assert_same_or_nan(a, b)
+    elif isinstance(theirs, torch.Tensor):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=0, equal_nan=True)
+    else:
+        assert_same(ours, theirs)
+
+
+def test_collations_that_users_registered_are_used(monkeypatch):
+    def sums(batch, *, collate_fn_map=None):
+        return sum(batch)
+
+    monkeypatch.setitem(default_collate_fn_map, int, sums)
+    monkeypatch.setitem(default_collate_fn_map, dict, lambda batch, *, collate_fn_map: len(batch))
+    for workers in (0, 1):
+        assert list(DataLoader(range(4), 2, num_workers=workers)) == [1, 5]
+        assert list(DataLoader([{"a": 1}] * 4, 2, num_workers=workers)) == [2, 2]

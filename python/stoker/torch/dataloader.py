@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ from torch.utils.data.dataloader import (
 
 from .arena import Pool, default_ceiling
 from .direct import PoolCollate
+from .early import Early, certain
 from .obituary import MemoryGroups, late, obituary, tasks_of
 from .resume import Start, check, dataset_state, describe
 from .workers import Context
@@ -283,9 +285,31 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         if state is not None and state["dataset"] is not None:
             self._dataset_states = list(state["dataset"])
         self._last_worker = state["last_worker"] if state is not None else -1
+        self._owner = loader
+        self._early: Early | None = None
+        self._may_be_early = (
+            loader.persistent_workers
+            and getattr(loader, "in_order", True)
+            and not isinstance(
+                loader.dataset, (torch.utils.data.IterableDataset, torch.utils.data.MapDataPipe)
+            )
+            and certain(loader._index_sampler)
+        )
         super().__init__(_LoaderView(loader, start))
         self._begin(loader, start)
         pass_over(self, start)
+
+    def _try_put_index(self) -> None:
+        before = self._send_idx
+        super()._try_put_index()
+        if self._send_idx == before and self._may_be_early:  # the epoch has no more tasks
+            if self._early is None:
+                self._early = Early(
+                    self._owner._index_sampler,
+                    self._index_queues,  # type: ignore[arg-type]
+                    self._worker_result_queue,  # type: ignore[arg-type]
+                )
+            self._early.send()
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         self._sent = {}
@@ -293,7 +317,8 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
             self._turn = 0
             self._last_worker = -1
             self._dataset_states = [None] * self._num_workers
-            with Start(self._owner, None) as start:
+            early, self._early = self._early, None
+            with Start(self._owner, None) as start, early or nullcontext():
                 start.continued = True
                 super()._reset(loader, first_iter)
             self._begin(self._owner, start)

@@ -1,4 +1,4 @@
-"""Queues, processes and the start of a worker for `stoker.torch.DataLoader`.
+"""Processes and the start of a worker for `stoker.torch.DataLoader`.
 
 torch's iterator decides which worker gets which task, seeds the workers, and knows how to end them; all of that
 stays as it is. It asks a multiprocessing context for queues and processes, and here is one that hands out pipes and
@@ -8,145 +8,19 @@ an arena instead: a pipe each way for each worker, so that none ever waits for a
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import multiprocessing
-import multiprocessing.connection
 import os
-import pickle
-import queue
 import select
 import signal
 import threading
-import warnings
-from collections import deque
-from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from torch.utils.data import IterableDataset
 
-from .arena import Memory, Reader, Seat, Writer
+from .arena import Seat, Writer
 from .event import Event
+from .queues import ResultQueue, TaskQueue, framed, write_all
 from .resume import worker_state
-from .transport import BY_VALUE, Packer, unpack
-
-PIPE_BYTES = 1 << 20  # tasks of a worker that wait in its pipe: plenty for indices
-F_SETPIPE_SZ = 1031  # Linux; named in fcntl from Python 3.10 on
-
-
-class TaskQueue:
-    """Tasks on their way to one worker: a pipe of which the parent writes one end and the worker reads the other."""
-
-    def __init__(self, context: Any) -> None:
-        self._reader, self._writer = context.Pipe(duplex=False)
-        with contextlib.suppress(OSError):  # not allowed to be so large: a smaller one does, too
-            fcntl.fcntl(self._writer.fileno(), F_SETPIPE_SZ, PIPE_BYTES)
-        self._backlog: deque[bytes] = deque()
-        self._lock = threading.Lock()
-        self._feeding = False
-
-    def __getstate__(self) -> object:
-        return self._reader
-
-    def __setstate__(self, state: Any) -> None:
-        self._reader, self._writer = state, None
-
-    def put(self, obj: Any) -> None:
-        data = bytes(ForkingPickler.dumps(obj))
-        if len(data) < PIPE_BYTES // 64 and not self._feeding:
-            with contextlib.suppress(
-                BrokenPipeError, OSError
-            ):  # the worker is dead: that is found out elsewhere
-                self._writer.send_bytes(data)
-            return
-        with self._lock:
-            self._backlog.append(data)
-            if not self._feeding:
-                self._feeding = True
-                threading.Thread(target=self._feed, name="stoker-tasks", daemon=True).start()
-
-    def _feed(self) -> None:
-        """Tasks too large for the pipe are written by a thread, so that nobody waits for the worker."""
-        while True:
-            with self._lock:
-                if not self._backlog:
-                    self._feeding = False
-                    return
-                data = self._backlog.popleft()
-            try:
-                self._writer.send_bytes(data)
-            except (BrokenPipeError, OSError, AttributeError):
-                return
-
-    def get(self, timeout: float | None = None) -> Any:
-        if not self._reader.poll(timeout):
-            raise queue.Empty
-        return pickle.loads(self._reader.recv_bytes())
-
-    def cancel_join_thread(self) -> None:
-        """Nothing is joined anyway."""
-
-    def close(self) -> None:
-        for end in (self._reader, self._writer):
-            if end is not None:
-                end.close()
-
-
-class ResultQueue:
-    """Batches on their way back: the parent's end of all workers' pipes and arenas."""
-
-    def __init__(self) -> None:
-        self.memory = Memory()
-        self._reader = Reader(self.memory)
-        self._ends: list[Any] = []
-        self._sentinels: list[int] = []
-        self._warned = False
-        self.states: dict[int, Any] = {}  # of iterable datasets, by task
-
-    def add(self, connection: Any) -> None:
-        self._ends.append(connection)
-
-    def watch(self, process: Any) -> None:
-        """A worker that dies ends the wait at once, not at the next look."""
-        self._sentinels.append(process.sentinel)
-
-    def get(self, timeout: float | None = None) -> Any:
-        ready: list[Any] = multiprocessing.connection.wait([*self._ends, *self._sentinels], timeout)
-        for end in [e for e in ready if e in self._ends]:
-            try:
-                index, message, state = pickle.loads(end.recv_bytes())
-            except (EOFError, OSError):
-                self._ends.remove(end)
-                continue
-            if message[0] == BY_VALUE:
-                self._warn()
-            if state is not None:
-                self.states[index] = state
-            return index, unpack(message, self._reader)
-        # Whoever has ended was worth one look only: one that ended as it should is not to be looked at again.
-        self._sentinels = [s for s in self._sentinels if s not in ready]
-        raise queue.Empty
-
-    def _warn(self) -> None:
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                "the arena of the workers is full (arena_bytes, or no memory): batches are "
-                "copied from now on; keep fewer batches, or raise arena_bytes",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-
-    def put(self, obj: Any) -> None:
-        """What torch puts here itself only wakes a thread that pins memory; nothing has to arrive."""
-
-    def cancel_join_thread(self) -> None:
-        """Nothing is joined anyway."""
-
-    def close(self) -> None:
-        for end in self._ends:
-            end.close()
-        self._ends.clear()
-        self.memory.close()
+from .transport import Packer
 
 
 class WorkerEnd:
@@ -175,7 +49,7 @@ class WorkerEnd:
         with contextlib.suppress(
             BrokenPipeError
         ):  # the parent does not listen any more: it is ending us
-            self.connection.send_bytes(ForkingPickler.dumps((index, message, worker_state())))
+            write_all(self.connection.fileno(), framed((index, message, worker_state())))
 
     def cancel_join_thread(self) -> None:
         """Nothing is joined anyway."""

@@ -1,0 +1,312 @@
+"""Tasks to the workers and batches back: a pipe each way for each worker, so that nobody waits for a dead one's lock."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pickle
+import queue
+import select
+import threading
+import time
+import warnings
+from collections import deque
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+from torch.utils.data._utils.worker import _ResumeIteration
+
+from .arena import FREE, Memory, Reader
+from .early import Early
+from .transport import BY_VALUE, unpack
+
+PIPE_BYTES = 1 << 20  # tasks of a worker that wait in its pipe: plenty for indices
+SIZE_BYTES = 8  # before each message: its size
+READ_BYTES = 1 << 18
+F_SETPIPE_SZ = 1031  # Linux; named in fcntl from Python 3.10 on
+
+
+def framed(obj: Any) -> bytes:
+    """A message for a pipe."""
+    data = ForkingPickler.dumps(obj)
+    return len(data).to_bytes(SIZE_BYTES, "little") + data
+
+
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
+    """All of it, however often the system takes a part only."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+class Messages:
+    """What comes out of a pipe, message by message. One thread at a time."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._rest = b""
+
+    def read(self) -> list[Any]:
+        """The messages that are whole after one read, which waits for the first byte.
+
+        Raises
+        ------
+        EOFError
+            Nobody has the other end any more. A message begun and not ended is lost.
+        """
+        data = os.read(self._descriptor, READ_BYTES)
+        if not data:
+            raise EOFError
+        data = self._rest + data if self._rest else data
+        found: list[Any] = []
+        at = 0
+        while len(data) - at >= SIZE_BYTES:
+            begin = at + SIZE_BYTES
+            size = int.from_bytes(data[at:begin], "little")
+            if len(data) - begin < size:
+                if found:
+                    break
+                data = self._whole(data[at:], SIZE_BYTES + size)
+                at, begin = 0, SIZE_BYTES
+            found.append(pickle.loads(memoryview(data)[begin : begin + size]))
+            at = begin + size
+        self._rest = data[at:]
+        return found
+
+    def _whole(self, begun: bytes, size: int) -> bytes:
+        """A message that was begun, to its end: its writer is at it."""
+        data = bytearray(begun)
+        while len(data) < size:
+            more = os.read(self._descriptor, min(size - len(data), READ_BYTES))
+            if not more:
+                raise EOFError
+            data += more
+        return bytes(data)
+
+
+class TaskQueue:
+    """Tasks on their way to one worker: the parent writes one end of a pipe and the worker reads the other."""
+
+    def __init__(self, context: Any) -> None:
+        self._reader, self._writer = context.Pipe(duplex=False)
+        with contextlib.suppress(OSError):  # not allowed to be so large: a smaller one does, too
+            fcntl.fcntl(self._writer.fileno(), F_SETPIPE_SZ, PIPE_BYTES)
+        os.set_blocking(self._writer.fileno(), False)
+        self._backlog: deque[bytes] = deque()
+        self._lock = threading.Lock()
+        self._feeding = False
+        self.early: Early | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._messages: Messages | None = None  # in the worker
+        self._arrived: deque[Any] = deque()
+
+    def __getstate__(self) -> object:
+        return self._reader
+
+    def __setstate__(self, state: Any) -> None:
+        self._reader, self._writer = state, None
+        self._begin()
+
+    def put(self, obj: Any) -> None:
+        if self.early is None or not self.early.was_sent(obj):
+            self.send(obj)
+
+    def send(self, obj: Any) -> None:
+        """Never waits: what the pipe has no room for is written by a thread."""
+        data = framed(obj)
+        with self._lock:
+            if not self._feeding:
+                rest = self._write(data)
+                if not rest:
+                    return
+                self._feeding = True
+                self._backlog.append(rest)
+                threading.Thread(target=self._feed, name="stoker-tasks", daemon=True).start()
+            else:
+                self._backlog.append(data)
+
+    def _write(self, data: bytes) -> bytes:
+        """As much as there is room for; the rest."""
+        try:
+            return data[os.write(self._writer.fileno(), data) :]
+        except BlockingIOError:
+            return data
+        except OSError:  # the worker is dead: that is found out elsewhere
+            return b""
+
+    def _feed(self) -> None:
+        poll = select.poll()
+        while True:
+            with self._lock:
+                if not self._backlog:
+                    self._feeding = False
+                    return
+                data = self._backlog.popleft()
+            while data:
+                try:
+                    poll.register(self._writer.fileno(), select.POLLOUT)
+                    poll.poll()
+                except (OSError, ValueError, AttributeError):  # closed meanwhile
+                    return
+                data = self._write(data)
+
+    def get(self, timeout: float | None = None) -> Any:
+        """In the worker: the next task."""
+        if self._messages is None:
+            self._messages = Messages(self._reader.fileno())
+            self._poll = select.poll()
+            self._poll.register(self._reader.fileno(), select.POLLIN)
+        if not self._arrived:
+            if not self._poll.poll(None if timeout is None else timeout * 1000):
+                raise queue.Empty
+            self._arrived.extend(self._messages.read())
+        if not self._arrived:
+            raise queue.Empty
+        return self._arrived.popleft()
+
+    def cancel_join_thread(self) -> None:
+        """Nothing is joined anyway."""
+
+    def close(self) -> None:
+        for end in (self._reader, self._writer):
+            if end is not None:
+                end.close()
+
+
+class ResultQueue:
+    """Batches on their way back: the parent's end of all workers' pipes, and their arena.
+
+    One thread at a time gets; another one may send tasks early and start the epoch meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.memory = Memory()
+        self._reader = Reader(self.memory)
+        self._ends: dict[int, tuple[Any, Messages]] = {}  # by descriptor
+        self._poll = select.poll()
+        self._ready: deque[tuple[Any, Any, Any]] = deque()  # task, message, state
+        self._warned = False
+        self.states: dict[int, Any] = {}  # of iterable datasets, by task
+        # Of tasks that were sent early:
+        self._lock = threading.Lock()
+        self._parked: dict[int, tuple[Any, Any]] = {}  # results that nobody has asked for yet
+        self._claimed: dict[int, int | None] = {}  # what they turned out to be; None: not needed
+        self._resumed: list[Any] | None = None  # workers' answers to an early start of an epoch
+        self._wake = -1
+
+    def add(self, connection: Any) -> None:
+        self._ends[connection.fileno()] = (connection, Messages(connection.fileno()))
+        self._poll.register(connection.fileno(), select.POLLIN)
+
+    def watch(self, process: Any) -> None:
+        """A worker that dies ends the wait at once, not at the next look."""
+        self._poll.register(process.sentinel, select.POLLIN)
+
+    def get(self, timeout: float | None = None) -> Any:
+        end = None if timeout is None else time.monotonic() + timeout
+        while not self._ready:
+            left = None if end is None else max(end - time.monotonic(), 0)
+            if not self._look(left) and not self._ready:
+                raise queue.Empty
+        index, message, state = self._ready.popleft()
+        if message[0] == BY_VALUE:
+            self._warn()
+        if state is not None:
+            self.states[index] = state
+        return index, unpack(message, self._reader)
+
+    def _look(self, timeout: float | None) -> bool:
+        """Wait once, and take in what has come. False: nothing has, or somebody has died."""
+        came = False
+        for descriptor, _ in self._poll.poll(None if timeout is None else timeout * 1000):
+            if descriptor == self._wake:
+                os.eventfd_read(self._wake)
+                came = True
+                continue
+            connection_and_messages = self._ends.get(descriptor)
+            if connection_and_messages is None:
+                # Whoever has ended is worth one look only: one that ended as it should is not to be looked at again.
+                self._poll.unregister(descriptor)
+                continue
+            try:
+                for result in connection_and_messages[1].read():
+                    self._take_in(*result)
+                came = True
+            except (EOFError, OSError):
+                self._poll.unregister(descriptor)
+                del self._ends[descriptor]
+        return came
+
+    def _take_in(self, index: Any, message: Any, state: Any) -> None:
+        if isinstance(index, _ResumeIteration) and self._resumed is not None:
+            self._resumed.append((index, message, state))
+        elif type(index) is int and index < 0:
+            self._take_in_early(index, message)
+        else:
+            self._ready.append((index, message, state))
+
+    def _take_in_early(self, ticket: int, message: Any) -> None:
+        with self._lock:
+            if ticket not in self._claimed:
+                self._parked[ticket] = message
+                return
+            task = self._claimed.pop(ticket)
+        self._hand_over(task, message)
+
+    def _hand_over(self, task: int | None, message: Any) -> None:
+        if task is not None:
+            self._ready.append((task, message, None))
+        elif message[0] >= 0:
+            self.memory.set_state(message[0], FREE)
+
+    def hold(self) -> None:
+        """An epoch is begun early: what workers answer to that is for later."""
+        self._resumed = []
+        if self._wake < 0:
+            self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+            self._poll.register(self._wake, select.POLLIN)
+
+    def release(self) -> None:
+        """The epoch is asked for: the answers may be seen."""
+        resumed, self._resumed = self._resumed, None
+        self._ready.extend(resumed or ())
+        os.eventfd_write(self._wake, 1)
+
+    def claim(self, ticket: int, task: int | None) -> None:
+        """What was sent early is this task; None: it is not needed after all."""
+        with self._lock:
+            if ticket not in self._parked:
+                self._claimed[ticket] = task
+                return
+            message = self._parked.pop(ticket)
+        self._hand_over(task, message)
+        os.eventfd_write(self._wake, 1)
+
+    def _warn(self) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                "the arena of the workers is full (arena_bytes, or no memory): batches are "
+                "copied from now on; keep fewer batches, or raise arena_bytes",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def put(self, obj: Any) -> None:
+        """What torch puts here itself only wakes a thread that pins memory; nothing has to arrive."""
+
+    def cancel_join_thread(self) -> None:
+        """Nothing is joined anyway."""
+
+    def close(self) -> None:
+        for end, _ in self._ends.values():
+            end.close()
+        self._ends.clear()
+        self._poll = select.poll()
+        if self._wake >= 0:
+            os.close(self._wake)
+            self._wake = -1
+        self.memory.close()
