@@ -20,6 +20,7 @@ from .arena import Seat, Writer
 from .event import Event
 from .queues import ResultQueue, TaskQueue, framed, write_all
 from .resume import worker_state
+from .server import process_class
 from .transport import Packer
 
 
@@ -129,7 +130,8 @@ class Context:
         state = self._states.pop(0) if self._states else None
         end = WorkerEnd(writer, seat, self._ceiling, os.getpid(), state)
         shipped = tuple(_Results() if a is self._results else a for a in args)
-        process = self._context.Process(target=worker_main, args=(target, end, shipped))
+        make = process_class(self._context)
+        process = make(target=worker_main, args=(target, end, shipped))
         self._results.add(reader)
         return _Started(process, self._results, writer, seat)
 

@@ -1,0 +1,530 @@
+"""Without these: each worker of each epoch imports torch again, or a spawned one lacks what its parent gave it."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from stoker.torch import DataLoader, server, storage  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import dataloader_kit as kit  # noqa: E402
+
+pytestmark = pytest.mark.torch
+METHODS = ["spawn", "forkserver"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_server_is_left():
+    yield
+    server.stop()
+
+
+@pytest.fixture
+def no_server_yet():
+    server.stop()
+    yield
+    server.stop()
+
+
+class Told:
+    """Samples that tell of the process that made them."""
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        process = multiprocessing.current_process()
+        return {
+            "pid": os.getpid(),
+            "parent": os.getppid(),
+            "multiprocessing's parent": multiprocessing.parent_process().pid,
+            "name": process.name,
+            "daemon": process.daemon,
+            "authkey": bytes(process.authkey),
+            "path": list(sys.path),
+            "argv": list(sys.argv),
+            "folder": os.getcwd(),
+            "variable": os.environ.get("STOKER_TEST"),
+            "method": multiprocessing.get_start_method(),
+            "files": resource.getrlimit(resource.RLIMIT_NOFILE),
+            "affinity": sorted(os.sched_getaffinity(0)),
+            "interrupt": signal.getsignal(signal.SIGINT) is signal.default_int_handler,
+            "umask": umask(),
+        }
+
+
+def umask():
+    old = os.umask(0o77)
+    os.umask(old)
+    return old
+
+
+def same(samples):
+    return samples
+
+
+def told(method, num_workers=2):
+    loader = DataLoader(
+        Told(), 1, num_workers=num_workers, multiprocessing_context=method, collate_fn=same
+    )
+    return [sample for batch in loader for sample in batch]
+
+
+def asked_of_the_standard_library(method):
+    """The same of a process that is none of ours."""
+    context = multiprocessing.get_context(method)
+    pool = context.Pool(1)
+    try:
+        return pool.apply(Told().__getitem__, (0,))
+    finally:
+        pool.terminate()
+        pool.join()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_worker_has_what_a_spawned_process_has(method, monkeypatch, tmp_path):
+    told(method)  # the server runs; all that is changed now has to reach the workers all the same
+    pid = server._server.pid
+    monkeypatch.setenv("STOKER_TEST", "later")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    monkeypatch.setattr(sys, "argv", ["program", "--word"])
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft - 1, hard))
+    old = os.umask(0o27)
+    try:
+        expected = {**asked_of_the_standard_library("spawn"), "method": method}
+        samples = told(method)
+    finally:
+        os.umask(old)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert server._server.pid == pid
+    kind = {"spawn": "SpawnProcess", "forkserver": "ForkServerProcess"}[method]
+    assert len({sample["pid"] for sample in samples}) == 2
+    for sample in samples:
+        assert sample["name"].startswith(kind + "-")
+        for name in expected:
+            if name not in ("pid", "name"):
+                assert sample[name] == expected[name], name
+    assert samples[0]["variable"] == "later"
+    assert samples[0]["umask"] == 0o27
+
+
+def test_an_ignored_interrupt_stays_ignored():
+    told("spawn")
+    old = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        ignored = told("spawn")
+    finally:
+        signal.signal(signal.SIGINT, old)
+    assert not any(sample["interrupt"] for sample in ignored)
+    assert all(sample["interrupt"] for sample in told("spawn"))
+
+
+def test_a_server_that_loaded_with_other_variables_is_replaced(no_server_yet, monkeypatch):
+    told("spawn")
+    pid = server._server.pid
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    told("spawn")
+    assert server._server.pid != pid
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("persistent", [False, True])
+def test_workers_are_children_and_tell_how_they_ended(method, persistent):
+    loader = DataLoader(
+        kit.Mixed(8),
+        2,
+        num_workers=2,
+        multiprocessing_context=method,
+        persistent_workers=persistent,
+    )
+    iterator = iter(loader)
+    workers = iterator._workers
+    assert all(isinstance(w._process, multiprocessing.process.BaseProcess) for w in workers)
+    assert {w._process for w in workers} <= set(multiprocessing.active_children())
+    assert all(w.daemon and w.is_alive() and w.exitcode is None for w in workers)
+    assert len(list(iterator)) == 4
+    if persistent:
+        assert len(list(loader)) == 4
+        assert loader._iterator._workers is workers
+    iterator._shutdown_workers()
+    assert [w.exitcode for w in workers] == [0, 0]
+    workers[0].join()
+    assert not workers[0].is_alive()
+
+
+class Deadly:
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        if i == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return i
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_killed_worker_is_named(method):
+    begin = time.monotonic()
+    with pytest.raises(RuntimeError, match=r"killed by SIGKILL.*indices \[4, 5\]"):
+        list(DataLoader(Deadly(), 2, num_workers=2, multiprocessing_context=method))
+    assert time.monotonic() - begin < 60
+    assert len(told(method)) == 4  # and the next loader is none the worse for it
+
+
+def test_terminate_and_kill_reach_the_worker():
+    for end, signum in (("terminate", signal.SIGTERM), ("kill", signal.SIGKILL)):
+        process = server.SpawnProcess(target=time.sleep, args=(600,))
+        process.start()
+        assert process.join(0) is None
+        assert process.exitcode is None
+        getattr(process, end)()
+        process.join()
+        assert process.exitcode == -signum
+        process.close()
+
+
+def leave(code):
+    sys.exit(code)
+
+
+@pytest.mark.parametrize("code", [0, 7])
+def test_exit_codes_arrive(code):
+    process = server.SpawnProcess(target=leave, args=(code,))
+    process.start()
+    process.join()
+    assert process.exitcode == code
+
+
+class Written:
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        print(f"sample {i}", flush=True)
+        os.write(2, b"to the standard error\n")
+        return i
+
+
+def test_what_workers_print_goes_where_the_parent_prints(capfd):
+    told("spawn")  # the server has the streams of this moment
+    capfd.readouterr()
+    with open(os.devnull, "w") as null:
+        kept = os.dup(1)
+        os.dup2(null.fileno(), 1)
+        try:
+            list(DataLoader(Written(), 2, num_workers=1, multiprocessing_context="spawn"))
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
+    out, err = capfd.readouterr()
+    assert "sample" not in out
+    assert err.count("to the standard error") == 2
+    list(DataLoader(Written(), 2, num_workers=1, multiprocessing_context="spawn"))
+    assert capfd.readouterr().out == "sample 0\nsample 1\n"
+
+
+class Tensors:
+    """More tensors than descriptors fit into one message."""
+
+    def __init__(self, count):
+        self.parts = [torch.full((4,), k) for k in range(count)]
+
+    def __len__(self):
+        return len(self.parts)
+
+    def __getitem__(self, i):
+        return self.parts[i]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_hundreds_of_descriptors_travel(method):
+    loader = DataLoader(Tensors(600), 100, num_workers=1, multiprocessing_context=method)
+    assert torch.equal(torch.cat(list(loader))[:, 0], torch.arange(600))
+
+
+def test_tensors_without_shared_memory_of_torch(monkeypatch):
+    def refused(_):
+        raise RuntimeError("unable to open shared memory object: No such file or directory")
+
+    monkeypatch.setattr(storage, "reduce_storage", refused)
+    dataset = Tensors(6)
+    dataset.parts[5] = dataset.parts[4][1:]  # two tensors over the same bytes
+    first = torch.cat([t[:3] for t in dataset.parts]).view(6, 3)
+    loader = DataLoader(dataset, 2, num_workers=3, multiprocessing_context="spawn", collate_fn=same)
+    got = [tensor[:3] for batch in loader for tensor in batch]
+    assert torch.equal(torch.stack(got), first)
+    assert len(storage._copies) == 5  # one for each storage, not for each worker
+    dataset.parts[0].fill_(17)
+    assert next(iter(loader))[0].tolist() == [17] * 4
+    del dataset, loader, got
+    storage._copy(torch.zeros(1).untyped_storage())
+    assert len(storage._copies) == 1
+
+
+def test_what_cannot_be_pickled_fails_as_with_torch():
+    class Local:
+        def __len__(self):
+            return 3
+
+    errors = []
+    for kind in (DataLoader, torch.utils.data.DataLoader):
+        with (
+            pytest.warns(UserWarning, match="Got pickle error"),
+            pytest.raises((AttributeError, TypeError)) as caught,
+        ):
+            iter(kind(Local(), num_workers=1, multiprocessing_context="spawn"))
+        errors.append((type(caught.value), str(caught.value).replace("DataLoader", "")))
+    assert errors[0] == errors[1]
+    assert len(told("spawn")) == 4
+
+
+class OwnProcess(multiprocessing.context.SpawnProcess):
+    pass
+
+
+class OwnContext(multiprocessing.context.SpawnContext):
+    Process = OwnProcess
+
+
+def test_a_context_of_ones_own_is_left_alone(monkeypatch):
+    assert server.process_class(OwnContext()) is OwnProcess
+    fork = multiprocessing.get_context("fork")
+    assert server.process_class(fork) is fork.Process
+    spawn = multiprocessing.get_context("spawn")
+    assert server.process_class(spawn) is server.SpawnProcess
+    monkeypatch.setenv(server.SWITCH, "0")
+    assert server.process_class(spawn) is spawn.Process
+
+
+def test_epochs_leave_nothing_behind_and_stop_ends_the_server():
+    told("spawn")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        told("spawn")
+    assert len(os.listdir("/proc/self/fd")) == before
+    pid = server._server.pid
+    assert server._server.alive()
+    server.stop()
+    assert not pathlib.Path(f"/proc/{pid}").exists()
+    assert len(os.listdir("/proc/self/fd")) == before - 1
+    assert len(told("spawn")) == 4
+
+
+def test_a_server_that_was_killed_is_replaced():
+    iterator = iter(DataLoader(kit.Mixed(8), 2, num_workers=2, multiprocessing_context="spawn"))
+    next(iterator)
+    os.kill(server._server.pid, signal.SIGKILL)
+    assert len(list(iterator)) == 3  # workers do not need it
+    assert len(told("spawn")) == 4
+
+
+def test_a_server_that_cannot_run_leaves_the_work_to_the_standard_library(
+    no_server_yet, monkeypatch, caplog
+):
+    monkeypatch.setattr(server, "PROGRAM", "raise SystemExit(3) # {path} {control} {data}")
+    with caplog.at_level(logging.INFO, "stoker.torch"):
+        samples = told("spawn")
+    assert len(samples) == 4
+    assert "the fork server has ended" in caplog.text
+    assert server._server is None
+
+
+def test_a_system_without_subreapers(no_server_yet, monkeypatch, caplog):
+    monkeypatch.setattr(server, "PR_SET_CHILD_SUBREAPER", server.PR_GET_CHILD_SUBREAPER)
+    if os.getpid() == 1:
+        pytest.skip("process 1 adopts all")
+    with caplog.at_level(logging.INFO, "stoker.torch"):
+        assert len(told("spawn")) == 4
+    assert "does not let this process adopt" in caplog.text
+
+
+def run(text, *arguments, folder):
+    """A program of its own, with its main module in a file."""
+    path = folder / "program.py"
+    path.write_text(textwrap.dedent(text))
+    return subprocess.Popen(
+        [sys.executable, *(arguments or [str(path)])],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ends_well(process):
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return out, err
+
+
+PROGRAM = """
+    import os, sys
+    with open("imports", "a") as file:
+        print(__name__, os.getpid(), file=file)
+    import torch
+    from stoker.torch import DataLoader
+
+    class Squares:
+        def __len__(self): return 6
+        def __getitem__(self, i): return i * i
+
+    def epochs(method):
+        for epoch in range(2):
+            loader = DataLoader(Squares(), 2, num_workers=2, multiprocessing_context=method)
+            yield [batch.tolist() for batch in loader]
+
+    if __name__ == "__main__":
+        for batches in epochs("{method}"):
+            assert batches == [[0, 1], [4, 9], [16, 25]], batches
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [("spawn", ()), ("spawn", ("-m", "program")), ("forkserver", ())],
+)
+def test_the_main_module_is_imported_once(tmp_path, method, arguments):
+    program = PROGRAM.replace("{method}", method)
+    _, err = ends_well(run(program, *arguments, folder=tmp_path))
+    assert err == ""
+    imports = [line.split() for line in (tmp_path / "imports").read_text().splitlines()]
+    assert [name for name, _ in imports] == ["__main__", "__mp_main__"]
+
+
+def test_the_default_method_of_the_program_counts(tmp_path):
+    program = PROGRAM.replace(", multiprocessing_context=method)", ")").replace(
+        '    if __name__ == "__main__":\n',
+        '    if __name__ == "__main__":\n        torch.multiprocessing.set_start_method("spawn")\n',
+    )
+    ends_well(run(program, folder=tmp_path))
+    assert len((tmp_path / "imports").read_text().splitlines()) == 2
+
+
+def test_a_main_module_that_starts_threads_is_not_forked_from(tmp_path):
+    program = PROGRAM.replace("{method}", "spawn") + (
+        "    import threading, time\n"
+        "    if __name__ != '__main__':\n"
+        "        threading.Thread(target=time.sleep, args=(3,), daemon=True, name='busy').start()\n"
+        "    else:\n"
+        "        from stoker.torch import server\n"
+        "        assert server._faults[0][1].endswith('starts threads: busy'), server._faults\n"
+    )
+    ends_well(run(program, folder=tmp_path))
+    assert len((tmp_path / "imports").read_text().splitlines()) == 1 + 1 + 2 * 2
+
+
+def test_a_main_module_without_a_guard_fails_as_with_torch(tmp_path):
+    told_by = []
+    for kind in ("stoker.torch", "torch.utils.data"):
+        process = run(
+            f"""
+            from {kind} import DataLoader
+            list(DataLoader([1, 2], num_workers=1, multiprocessing_context="spawn"))
+            """,
+            folder=tmp_path,
+        )
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 1
+        told_by.append(err)
+    for err in told_by:
+        assert (
+            err.count("before the\n        current process has finished its bootstrapping phase")
+            == 1
+        )
+        assert "exited unexpectedly" in err
+    assert "exit code 1" in told_by[0]
+
+
+def gone(pid):
+    try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0]
+    except FileNotFoundError:
+        return True
+    return state == "Z"  # nobody is there to fetch its exit code
+
+
+@pytest.mark.parametrize("how", ["kill", "exit"])
+def test_server_and_workers_end_with_the_parent(tmp_path, how):
+    process = run(
+        """
+        import sys, time
+        from stoker.torch import DataLoader, server
+        if __name__ == "__main__":
+            loader = DataLoader(range(1000), 2, num_workers=2, multiprocessing_context="spawn")
+            iterator = iter(loader)
+            next(iterator)
+            print(server._server.pid, *[w.pid for w in iterator._workers], flush=True)
+            sys.stdin.readline()
+        """,
+        folder=tmp_path,
+    )
+    pids = [int(pid) for pid in process.stdout.readline().split()]
+    assert len(pids) == 3
+    if how == "kill":
+        process.kill()
+        process.communicate()
+    else:
+        ends_well(process)
+    deadline = time.monotonic() + 60
+    while not all(gone(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert [pid for pid in pids if not gone(pid)] == []
+
+
+def test_a_fork_of_the_parent_has_a_server_of_its_own(tmp_path):
+    process = run(
+        """
+        import os
+        from stoker.torch import DataLoader, server
+        def epoch():
+            loader = DataLoader(range(6), 2, num_workers=2, multiprocessing_context="spawn")
+            return [batch.tolist() for batch in loader], server._server.pid
+        if __name__ == "__main__":
+            batches, first = epoch()
+            pid = os.fork()
+            if pid == 0:
+                code = 1
+                try:
+                    assert server._server is None
+                    again, second = epoch()
+                    assert again == batches and first != second
+                    server.stop()
+                    code = 0
+                finally:
+                    os._exit(code)
+            assert os.waitpid(pid, 0)[1] == 0
+            assert epoch() == (batches, first)
+        """,
+        folder=tmp_path,
+    )
+    ends_well(process)
+
+
+def test_threads_may_start_loaders_at_once():
+    results = []
+
+    def one():
+        results.append(len(told("spawn", 1)))
+
+    threads = [threading.Thread(target=one) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert results == [4, 4, 4]
