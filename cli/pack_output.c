@@ -8,7 +8,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +22,7 @@
 typedef struct found {
     char **shards; /* names of shards of this output, in the plan or beyond it */
     size_t shard_count, shard_capacity;
-    char **leftovers; /* temporary files of a killed run, and indexes without a shard */
+    char **leftovers; /* unfinished files, of runs that were killed or that live */
     size_t leftover_count, leftover_capacity;
 } found;
 
@@ -74,29 +73,26 @@ static bool ends_in(const char *name, const char *end)
 }
 
 /*
- * Temporary files of a run that is no more. Their names are the engine's:
- * ".SHARD.PID.part", with a digit behind if that was taken, and ".SHARD.stoker.PID-CLOCK.tmp" with
- * hexadecimal numbers. One whose process still runs is left alone.
+ * Is it a file of a run on its way, or of one that was killed? Their names are the engine's:
+ * ".SHARD.stoker-part", ".SHARD.stoker.stoker-part", with digits behind if that was taken.
  */
-static bool is_leftover(const pack_output *o, const char *name)
+static bool is_unfinished(const pack_output *o, const char *name)
 {
-    const char *end = strrchr(name, '.'), *begin;
-    bool shard_part, index_part;
+    static const char end[] = ".stoker-part";
+    const char *at = strstr(name, end), *rest;
     size_t size;
-    long pid;
 
-    if (name[0] != '.' || end == name || end == NULL)
+    if (name[0] != '.' || at == NULL)
         return false;
-    if (strncmp(name, ".classes.txt.", 13) != 0 && !starts_as_shard(o, name + 1, &size))
+    if (strncmp(name, ".classes.txt.", 13) == 0)
+        return true;
+    if (!starts_as_shard(o, name + 1, &size))
         return false;
-    shard_part = strncmp(end, ".part", 5) == 0 && strspn(end + 5, "0123456789") == strlen(end + 5);
-    index_part = strcmp(end, ".tmp") == 0;
-    if (!shard_part && !index_part)
-        return false;
-    for (begin = end; begin > name && begin[-1] != '.'; begin--)
-        ;
-    pid = strtol(begin, NULL, shard_part ? 10 : 16);
-    return pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+    rest = name + 1 + size;
+    if (strncmp(rest, ".stoker.", 8) == 0)
+        rest += 7;
+    return strncmp(rest, end, sizeof end - 1) == 0 &&
+           strspn(rest + sizeof end - 1, "0123456789") == strlen(rest + sizeof end - 1);
 }
 
 static stk_status list_folder(const pack_job *job, found *f, stk_error *err)
@@ -113,7 +109,7 @@ static stk_status list_folder(const pack_job *job, found *f, stk_error *err)
         entry = readdir(folder); /* NOLINT(concurrency-mt-unsafe): a stream of our own */
         if (entry == NULL)
             break;
-        if (is_leftover(&job->out, entry->d_name)) {
+        if (is_unfinished(&job->out, entry->d_name)) {
             f->leftovers = (char **)memory_more(
                 (void *)f->leftovers, f->leftover_count, &f->leftover_capacity, sizeof(char *));
             f->leftovers[f->leftover_count++] = copy_name(entry->d_name);
@@ -165,6 +161,15 @@ static stk_status remove_named(
     }
     free(path);
     return st;
+}
+
+/* One whose writer lives stays; one that cannot be removed is in nobody's way. */
+static void remove_leftover(const pack_job *job, const char *name)
+{
+    char *path = in_folder(job, name, "");
+
+    save_remove_dead(path);
+    free(path);
 }
 
 static int by_name(const void *a, const void *b)
@@ -227,8 +232,8 @@ static stk_status settle(const pack_job *job, found *f, stk_error *err)
         return refuse(job, f, beyond, true, err);
     if (!job->s.force && !job->s.go_on && f->shard_count > 0)
         return refuse(job, f, f->shard_count, false, err);
-    for (size_t i = 0; i < f->leftover_count && st >= 0; i++)
-        st = remove_named(job, f->leftovers[i], "", err);
+    for (size_t i = 0; i < f->leftover_count; i++)
+        remove_leftover(job, f->leftovers[i]);
     for (size_t i = 0; job->s.force && i < f->shard_count && st >= 0; i++) {
         st = remove_named(job, f->shards[i], "", err);
         if (st >= 0)

@@ -2,6 +2,7 @@
 #ifndef SAVE_H
 #define SAVE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include <stoker/base.h>
@@ -10,5 +11,8 @@
  * else the file gets its name when it is complete and on the disk. */
 stk_status save_file(
     const char *path, void (*write)(FILE *file, const void *ctx), const void *ctx, stk_error *err);
+
+/* Remove an unfinished file whose writer is gone: nobody holds its lock. @return was it removed? */
+bool save_remove_dead(const char *hidden);
 
 #endif

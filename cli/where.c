@@ -1,8 +1,6 @@
 /* A dataset given on the command line: see where.h. */
 #include "where.h"
 
-#include <dirent.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +13,7 @@
 #include "out_human.h"
 #include "stop.h"
 
-enum { PATH_BYTES = 4096, LONGEST_LABEL = 64 }; /* bytes; more is no number that fits 64 bits */
+enum { LONGEST_LABEL = 64 }; /* bytes; more is no number that fits 64 bits */
 
 /* An opening on its way in a thread of its own. */
 typedef struct opening {
@@ -35,59 +33,6 @@ static void open_it(void *ctx, unsigned nth)
     o->st = stk_dataset_open(o->where, o->count, o->options, o->dataset_out, o->err);
 }
 
-/* Is it the temporary name of an index that this process writes? ".NAME.PID-CLOCK.tmp", in
- * hexadecimal. */
-static bool is_ours(const char *name)
-{
-    char middle[32];
-    size_t length = strlen(name);
-
-    if (snprintf(middle, sizeof middle, ".%lx-", (unsigned long)getpid()) < 0)
-        return false;
-    return name[0] == '.' && length > 4 && strcmp(name + length - 4, ".tmp") == 0 &&
-           strstr(name, middle) != NULL;
-}
-
-static void clean_folder(const char *path)
-{
-    const struct dirent *entry;
-    DIR *folder = opendir(path);
-    int fd = folder != NULL ? dirfd(folder) : -1;
-
-    if (fd < 0)
-        return;
-    while ((entry = readdir(folder)) != NULL) { /* NOLINT(concurrency-mt-unsafe): our own */
-        if (is_ours(entry->d_name) && unlinkat(fd, entry->d_name, 0) != 0)
-            break;
-    }
-    if (closedir(folder) != 0)
-        return;
-}
-
-/* Where an index may be written: beside what was asked for, and in the cache folder. */
-static void clean_up(const opening *o)
-{
-    char path[PATH_BYTES];
-
-    for (size_t i = 0; i < o->count; i++) {
-        const char *slash = strrchr(o->where[i], '/');
-        glob_t found;
-
-        if (snprintf(path, sizeof path, "%.*s", slash == NULL ? 1 : (int)(slash - o->where[i]) + 1,
-                slash == NULL ? "." : o->where[i]) < 0)
-            continue;
-        clean_folder(o->where[i]); /* a folder keeps its index inside */
-        /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment or the locale */
-        if (glob(path, GLOB_BRACE | GLOB_NOSORT, NULL, &found) != 0)
-            continue;
-        for (size_t k = 0; k < found.gl_pathc; k++)
-            clean_folder(found.gl_pathv[k]);
-        globfree(&found);
-    }
-    where_cache_folder(path, sizeof path);
-    clean_folder(path);
-}
-
 stk_status where_open_patiently(const char *const *where, size_t count,
     const stk_dataset_options *options, stk_dataset **dataset_out, stk_error *err)
 {
@@ -99,10 +44,8 @@ stk_status where_open_patiently(const char *const *where, size_t count,
         .st = STK_OK};
 
     stop_gently();
-    if (!crew_run_until_stopped(open_it, &o)) {
-        clean_up(&o); /* the thread still runs, and ends with the program */
-        stop_now();
-    }
+    if (!crew_run_until_stopped(open_it, &o))
+        stop_now(); /* the thread still runs, and ends with the program */
     stop_at_once();
     return o.st;
 }

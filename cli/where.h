@@ -16,8 +16,8 @@ int where_open(const struct command *cmd, const words *w, const stk_dataset_opti
 
 /*
  * stk_dataset_open() that can be interrupted: making an index may take minutes. After a signal it
- * does not return: what the index left under a temporary name is removed, and the program ends.
- * Not after stop_gently().
+ * does not return: the program ends, and an index that is half written has no name yet. Not after
+ * stop_gently().
  */
 stk_status where_open_patiently(const char *const *where, size_t count,
     const stk_dataset_options *options, stk_dataset **dataset_out, stk_error *err);

@@ -1,6 +1,4 @@
 /* Writing an index: see index_file.h. Whoever opens the final name meets a whole index or none. */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "archive/index_file.h"
@@ -9,14 +7,10 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/size.h"
-#include "os/clock.h"
-#include "os/process.h"
+#include "os/draft.h"
 
 /* Sections begin at multiples of this. */
 #define SECTION_ALIGN_BYTES 64u
-
-/* Paths of indexes end in a name that the system takes: longer ones are refused anyway. */
-#define PATH_BYTES 4608u
 
 /* The header, and the table of sections behind it. */
 typedef struct front {
@@ -104,42 +98,18 @@ static stk_status write_all(const stk__index *index, const front *f, const stk__
     return stk__file_sync(file, path, err);
 }
 
-/* A hidden name of its own in the same folder: several processes may write the same index. */
-static stk_status create_temporary(
-    const char *path, char *temporary, stk__file *file, stk_error *err)
-{
-    const char *slash = strrchr(path, '/');
-    size_t folder = slash == NULL ? 0 : (size_t)(slash - path) + 1;
-    stk_status st = STK_EEXIST;
-
-    for (uint64_t turn = 0; st == STK_EEXIST && turn < 100; turn++) {
-        int length = snprintf(temporary, PATH_BYTES, "%.*s.%.180s.%lx-%llx.tmp", (int)folder, path,
-            path + folder, (unsigned long)stk__process_id(),
-            (unsigned long long)(stk__clock_ns() + turn));
-
-        if (length < 0 || length >= (int)PATH_BYTES)
-            return STK_FAIL_OS(err, STK_ESOURCE, ENAMETOOLONG, "could not create the index");
-        st = stk__file_create(file, temporary, err);
-    }
-    return st;
-}
-
 stk_status stk__index_save(const stk__index *index, const char *path, stk_error *err)
 {
-    char temporary[PATH_BYTES];
-    stk__file file = STK__FILE_NONE;
+    stk__draft draft = STK__DRAFT_NONE;
     stk_status st;
     front f;
 
     make_front(index, &f);
-    st = create_temporary(path, temporary, &file, err);
-    if (st < 0)
-        return st;
-    st = write_all(index, &f, &file, temporary, err);
-    stk__file_fini(&file);
+    st = stk__draft_create(&draft, path, err);
     if (st >= 0)
-        st = stk__path_rename(temporary, path, err);
-    if (st < 0)
-        STK_IGNORE(stk__path_remove(temporary, NULL) < 0); /* the first failure is the one told */
+        st = write_all(index, &f, &draft.file, path, err);
+    if (st >= 0)
+        st = stk__draft_publish(&draft, path, err);
+    stk__draft_fini(&draft);
     return st;
 }

@@ -1,11 +1,11 @@
 /*
  * Writing of tar shards.
  *
- * Everything goes to a hidden file beside the final name, ".NAME.PID.part", through one buffer; big
- * members pass by it. Only a whole archive that is on the disk gets its name, so a killed run
- * leaves at most such a file. The index is grown member by member and gets its name first: an index
- * without its archive is found to be stale, an archive without its index costs the first user a
- * scan. A writer that failed stays failed: every later call tells the first failure again.
+ * Everything goes to a draft beside the final name (os/draft.h), through one buffer; big members
+ * pass by it. Only a whole archive that is on the disk gets its name. The index is grown member by
+ * member and gets its name first: an index without its archive is found to be stale, an archive
+ * without its index costs the first user a scan. A writer that failed stays failed: every later
+ * call tells the first failure again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,23 +19,18 @@
 #include "base/error.h"
 #include "base/heap.h"
 #include "base/size.h"
-#include "os/file.h"
-#include "os/process.h"
+#include "os/draft.h"
 
 enum {
     BUFFER_BYTES = 1 << 20,
-    PATH_BYTES = 4096,  /* PATH_MAX of Linux */
-    SHOWN_BYTES = 200,  /* of NAME in the hidden name: 255 bytes are a file name's limit */
-    MOST_ATTEMPTS = 100 /* at a hidden name that nobody has */
+    PATH_BYTES = 4096 /* PATH_MAX of Linux */
 };
 
 struct stk_tar_writer {
     stk__heap heap;
     char *path; /* the final name; path_size + 1 bytes */
     size_t path_size;
-    char part[PATH_BYTES]; /* the hidden one */
-    bool has_part;         /* it stands on the disk and is ours to remove */
-    stk__file file;
+    stk__draft draft;
     uint64_t mtime;
     stk__index_build *index;
     stk__tar_text head; /* of the member being added; memory is used again */
@@ -92,32 +87,12 @@ static stk_status check_free(const char *path, stk_error *err)
     return seen.status;
 }
 
-static stk_status create_part(stk_tar_writer *writer, stk_error *err)
-{
-    const char *slash = strrchr(writer->path, '/');
-    size_t folder = slash == NULL ? 0 : (size_t)(slash - writer->path) + 1;
-    stk_status st = STK_EEXIST;
-
-    for (int attempt = 0; st == STK_EEXIST && attempt < MOST_ATTEMPTS; attempt++) {
-        int length = snprintf(writer->part, sizeof writer->part,
-            attempt == 0 ? "%.*s.%.*s.%llu.part" : "%.*s.%.*s.%llu.part%d", (int)folder,
-            writer->path, SHOWN_BYTES, writer->path + folder, (unsigned long long)stk__process_id(),
-            attempt);
-
-        if (length < 0 || (size_t)length >= sizeof writer->part)
-            return STK_FAIL_OS(err, STK_ESOURCE, ENAMETOOLONG, "could not create the archive");
-        st = stk__file_create(&writer->file, writer->part, err);
-    }
-    writer->has_part = st >= 0;
-    return st;
-}
-
 static stk_status flush(stk_tar_writer *writer, stk_error *err)
 {
     stk_view data = {writer->buffer, writer->used};
 
     writer->used = 0;
-    return stk__file_write(&writer->file, writer->path, data, err);
+    return stk__file_write(&writer->draft.file, writer->path, data, err);
 }
 
 static stk_status put(stk_tar_writer *writer, stk_view data, stk_error *err)
@@ -126,7 +101,7 @@ static stk_status put(stk_tar_writer *writer, stk_view data, stk_error *err)
     if (data.size > BUFFER_BYTES - writer->used) {
         STK_TRY(flush(writer, err));
         if (data.size >= BUFFER_BYTES)
-            return stk__file_write(&writer->file, writer->path, data, err);
+            return stk__file_write(&writer->draft.file, writer->path, data, err);
     }
     if (data.size > 0)
         memcpy(writer->buffer + writer->used, data.data, data.size);
@@ -142,9 +117,7 @@ static void close_writer(stk_tar_writer *writer)
 
     if (writer == NULL)
         return;
-    stk__file_fini(&writer->file);
-    if (writer->has_part)
-        STK_IGNORE(stk__path_remove(writer->part, NULL) < 0); /* nothing more can be done */
+    stk__draft_fini(&writer->draft);
     stk__index_build_free(writer->index);
     stk__tar_text_fini(&writer->heap, &writer->head);
     stk__heap_free_aligned(&writer->heap, writer->buffer, BUFFER_BYTES);
@@ -160,7 +133,7 @@ static stk_tar_writer *make(const char *path, uint64_t mtime)
 
     if (writer == NULL)
         return NULL;
-    writer->file.fd = -1;
+    writer->draft.file.fd = -1;
     writer->failure = (stk_error)STK_ERROR_INIT;
     writer->mtime = mtime;
     writer->path_size = strlen(path);
@@ -195,7 +168,7 @@ stk_status stk_tar_writer_open(
     st = check_free(path, err);
     if (st < 0)
         goto out;
-    st = create_part(writer, err);
+    st = stk__draft_create(&writer->draft, path, err);
     if (st < 0)
         goto out;
     *writer_out = writer;
@@ -266,28 +239,24 @@ uint64_t stk_tar_writer_bytes(const stk_tar_writer *writer)
     return writer->bytes;
 }
 
-/* The whole archive, on the disk, under its hidden name. */
+/* The whole archive, on the disk. */
 static stk_status complete(stk_tar_writer *writer, stk_error *err)
 {
     static const uint8_t end_marker[2 * STK__TAR_BLOCK];
 
     STK_TRY(put(writer, (stk_view){end_marker, sizeof end_marker}, err));
     STK_TRY(flush(writer, err));
-    STK_TRY(stk__file_sync(&writer->file, writer->path, err));
+    STK_TRY(stk__file_sync(&writer->draft.file, writer->path, err));
     return STK_OK;
 }
 
 /* What the index remembers of the archive, and the index itself. */
 static stk_status make_index(stk_tar_writer *writer, stk__index **index_out, stk_error *err)
 {
-    stk__file file = STK__FILE_NONE; /* the writer's own cannot be read */
     stk__index_source source;
-    stk_status st = stk__file_open(&file, writer->part, err);
 
-    if (st >= 0)
-        st = stk__index_source_of(&file, writer->part, &source, err);
-    stk__file_fini(&file);
-    return st < 0 ? st : stk__index_build_finish(writer->index, &source, index_out, err);
+    STK_TRY(stk__index_source_of(&writer->draft.file, writer->path, &source, err));
+    return stk__index_build_finish(writer->index, &source, index_out, err);
 }
 
 /* Both under their final names. */
@@ -297,10 +266,9 @@ static stk_status publish(stk_tar_writer *writer, const stk__index *index, stk_e
     stk_status st;
 
     STK_TRY(check_free(writer->path, err)); /* somebody may have been faster */
-    STK_IGNORE(snprintf(path, sizeof path, "%s.stoker", writer->path) < 0); /* shorter than part */
+    STK_IGNORE(snprintf(path, sizeof path, "%s.stoker", writer->path) < 0); /* the system took it */
     STK_TRY(stk__index_save(index, path, err));
-    st = stk__path_rename(writer->part, writer->path, err);
-    writer->has_part = st < 0;
+    st = stk__draft_publish(&writer->draft, writer->path, err);
     if (st < 0)
         STK_IGNORE(stk__path_remove(path, NULL) < 0); /* the first failure is the one told */
     return st;

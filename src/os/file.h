@@ -27,7 +27,7 @@ typedef struct stk__file_stat {
 /* Open for reading. */
 STK_MUST_CHECK stk_status stk__file_open(stk__file *file, const char *path, stk_error *err);
 
-/* Create for writing; STK_EEXIST when something has that name. */
+/* Create for writing and reading; STK_EEXIST when something has that name. */
 STK_MUST_CHECK stk_status stk__file_create(stk__file *file, const char *path, stk_error *err);
 
 /* Close; nothing if it is not open. */

@@ -40,7 +40,7 @@ stk_status stk__file_create(stk__file *file, const char *path, stk_error *err)
     if (stk__fault_hit(STK__FAULT_OPEN))
         return failed(EIO, path, "could not create the file", err);
     do {
-        file->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        file->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (file->fd < 0 && errno == EINTR);
     if (file->fd >= 0)
         return STK_OK;

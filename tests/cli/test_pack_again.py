@@ -1,12 +1,15 @@
 """Without these: a run that is killed, or a full disk, leaves half a shard that training reads."""
 
+import fcntl
 import hashlib
 import os
+import re
 import resource
 import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -36,17 +39,20 @@ def whole(stoker, large):
     return digests(stoker.folder / "whole")
 
 
-def stop_midway(stoker, folder, number, shards_first):
-    """Start a pack and send it a signal once so many shards are complete."""
+def stop_midway(stoker, folder, numbers, shards_first):
+    """Start a pack and send it signals once so many shards are complete, and the next has begun."""
     args = ("pack", "large", "-o", f"{folder.name}/%02d.tar", *SHARDS, "-t", 1)
     process = stoker.start(*args)
     deadline = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < deadline:
+        written = re.search(r"wchar: (\d+)", Path(f"/proc/{process.pid}/io").read_text())
         names = os.listdir(folder) if folder.exists() else []
-        if sum(n.endswith(".tar") for n in names) >= shards_first and any(
-            n.endswith(".part") for n in names
+        if (
+            sum(n.endswith(".tar") for n in names) >= shards_first
+            and int(written[1]) > shards_first * 5 * 525_000 + 1_000_000
         ):
-            process.send_signal(number)
+            for number in numbers:
+                process.send_signal(number)
             break
     _, stderr = process.communicate(timeout=60)
     return process.returncode, stderr.decode()
@@ -56,7 +62,7 @@ def test_kill_leaves_no_half_shard_and_continue_ends_the_same(stoker, whole):
     killed = 0
     for attempt in range(4):
         folder = stoker.folder / f"killed{attempt}"
-        code, _ = stop_midway(stoker, folder, signal.SIGKILL, attempt)
+        code, _ = stop_midway(stoker, folder, [signal.SIGKILL], attempt)
         killed += code == -signal.SIGKILL
         left = digests(folder)
         assert left.items() <= whole.items()
@@ -74,7 +80,7 @@ def test_an_interrupt_removes_the_temporary_files(stoker, whole):
     for number in (signal.SIGINT, signal.SIGTERM):
         for shards_first in (1, 3):
             folder = stoker.folder / f"stopped{number}{shards_first}"
-            code, stderr = stop_midway(stoker, folder, number, shards_first)
+            code, stderr = stop_midway(stoker, folder, [number], shards_first)
             left = digests(folder)
             assert left.items() <= whole.items()
             assert not [p.name for p in folder.iterdir() if p.name.startswith(".")]
@@ -85,6 +91,19 @@ def test_an_interrupt_removes_the_temporary_files(stoker, whole):
             else:
                 assert code == 0
     assert stopped > 0
+
+
+def test_a_second_interrupt_ends_it_at_once_and_the_next_run_cleans_up(stoker, whole):
+    """Whatever it leaves, nothing of it is left after the next run."""
+    folder = stoker.folder / "twice"
+    code, _ = stop_midway(stoker, folder, [signal.SIGINT, signal.SIGINT], 1)
+    assert code in (0, 130)
+    assert digests(folder).items() <= whole.items()
+    stoker("pack", "large", "-o", "twice/%02d.tar", *SHARDS, "--continue")
+    assert digests(folder) == whole
+    assert sorted(p.name for p in folder.iterdir()) == sorted(
+        [*whole, *(f"{name}.stoker" for name in whole)]
+    )
 
 
 def test_existing_shards_are_an_error_before_anything_is_written(stoker, many):
@@ -150,25 +169,25 @@ def test_continue_makes_a_damaged_shard_anew(stoker, large, whole):
 
 
 def test_leftovers_of_a_dead_run_are_cleaned_and_others_are_not(stoker, many):
-    dead = subprocess.Popen(["true"])
-    dead.wait()
     out = stoker.folder / "o"
     out.mkdir()
     ours = [
-        f".0.tar.{dead.pid}.part",
-        f".7.tar.{dead.pid}.part2",
-        f".0.tar.stoker.{dead.pid:x}-1f.tmp",
+        ".0.tar.stoker-part",
+        ".7.tar.stoker-part2",  # of a pack into more shards
+        ".0.tar.stoker.stoker-part",
     ]
     others = [
-        f".0.tar.{os.getpid()}.part",
-        f".x.tar.{dead.pid}.part",
+        ".0.tar.stoker-part1",  # of a run that lives: it holds the lock
+        ".x.tar.stoker-part",
+        ".0.tar.stoker-partial",
+        ".0.tar.part",
         "0.tar.bak",
-        ".part",
-        "a.tmp",
     ]
     for name in ours + others:
         (out / name).write_bytes(b"")
-    stoker("pack", many, "-o", "o/%d.tar", "--no-index")
+    with open(out / others[0]) as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        stoker("pack", many, "-o", "o/%d.tar", "--no-index")
     assert sorted(p.name for p in out.iterdir()) == sorted([*others, "0.tar"])
 
 

@@ -1,5 +1,6 @@
 """Without these: damage is missed, or told without the place that lets a person find it."""
 
+import fcntl
 import gzip
 import io
 import json
@@ -199,6 +200,23 @@ def test_bits_flipped_after_indexing_are_found(stoker, tar, save):
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     (d,) = damage(stoker, "s.tar")["shard_damage"]
     assert d["offset"] == 2 * 1536
+
+
+def test_the_report_of_a_killed_run_is_removed_by_the_next(stoker, tar, save):
+    save("s.tar", four(tar) + tar.END)
+    dead, living = (stoker.folder / f".r.json.stoker-part{n}" for n in ("", 1))
+    dead.write_text("half")
+    living.write_text("half")
+    with open(living) as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        stoker("verify", "s.tar", "--save", "r.json")
+        assert json.loads((stoker.folder / "r.json").read_text())["samples"] == 4
+        assert not dead.exists()
+        dead.symlink_to("s.tar")  # nothing of ours
+        stoker("verify", "s.tar", "--save", "r.json")
+    assert dead.is_symlink()
+    assert living.exists()
+    assert (stoker.folder / "s.tar").stat().st_size > 0
 
 
 @pytest.mark.parametrize("samples", [3, 30_000])  # 100 bytes each: below and above 1 MiB

@@ -232,7 +232,7 @@ static void nothing_has_the_final_name_before_it_is_whole(void **state)
 
     add_fine(writer, "a.jpg", "x");
     assert_false(file_exists(path));
-    assert_int_equal(count_entries(*state), 1); /* the hidden one */
+    assert_true(count_entries(*state) <= 1); /* a hidden one, where none can be without a name */
     assert_int_equal(stk_tar_writer_bytes(writer), 1024);
     assert_int_equal(stk_tar_writer_finish(writer, &err), STK_OK);
     assert_true(file_exists(path));
@@ -394,7 +394,7 @@ static void a_full_disk_leaves_nothing(void **state)
     assert_int_equal(count_entries(*state), 0);
 }
 
-static void a_killed_run_leaves_only_a_hidden_file(void **state)
+static void a_killed_run_leaves_nothing_after_the_next(void **state)
 {
     const char *path = in_folder(*state, "a.tar");
     stk_error err = STK_ERROR_INIT;
@@ -414,11 +414,11 @@ static void a_killed_run_leaves_only_a_hidden_file(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status));
     assert_false(file_exists(path));
-    assert_int_equal(count_entries(*state), 1);
     stk_tar_writer *writer = open_writer(path); /* nothing stands in the way of the next run */
     add_fine(writer, "a.jpg", "x");
     assert_int_equal(stk_tar_writer_finish(writer, &err), STK_OK);
     assert_true(file_exists(path));
+    assert_int_equal(count_entries(*state), 2); /* and its index */
 }
 
 static void a_long_final_name_has_room_for_a_hidden_one(void **state)
@@ -451,7 +451,7 @@ int main(void)
         IN_A_FOLDER(refuses_names_and_goes_on),
         IN_A_FOLDER(refuses_a_field_twice_and_stays_failed),
         IN_A_FOLDER(a_full_disk_leaves_nothing),
-        IN_A_FOLDER(a_killed_run_leaves_only_a_hidden_file),
+        IN_A_FOLDER(a_killed_run_leaves_nothing_after_the_next),
         IN_A_FOLDER(a_long_final_name_has_room_for_a_hidden_one),
     };
 

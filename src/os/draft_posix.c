@@ -1,0 +1,202 @@
+/*
+ * Drafts by O_TMPFILE and flock: see draft.h.
+ *
+ * A lock belongs to the open file, so it ends with the writer however that ends. Whoever finds a
+ * file unlocked may remove it, if its name is still that of the file that was locked: the name may
+ * have gone to another file meanwhile. A writer looks for its name in the same way after it has
+ * locked, since it may have been taken for dead between creating and locking.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/fault.h"
+#include "os/clock.h"
+#include "os/draft.h"
+#include "os/process.h"
+
+enum {
+    SHOWN_BYTES = 200,   /* of NAME in the hidden name: 255 bytes are a file name's limit */
+    LOOKED_AT = 4,       /* hidden names that are tried first, and looked at for dead ones */
+    MOST_ATTEMPTS = 100, /* at a hidden name that nobody has */
+};
+
+static stk_status failed(int os_errno, const char *path, const char *what, stk_error *err)
+{
+    const stk__place place = {.source = path};
+
+    return stk__error_in(STK_FAIL_OS(err, STK_ESOURCE, os_errno, "%s", what), &place, err);
+}
+
+/* The hidden name of that number; false if it is too long. */
+static bool name_hidden(char *hidden, const char *path, unsigned number)
+{
+    const char *slash = strrchr(path, '/');
+    size_t folder = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+    char digits[16] = "";
+    int length;
+
+    if (number > 0)
+        STK_IGNORE(snprintf(digits, sizeof digits, "%u", number) < 0); /* it fits */
+    length = snprintf(hidden, STK__DRAFT_PATH_BYTES, "%.*s.%.*s.stoker-part%s", (int)folder, path,
+        SHOWN_BYTES, path + folder, digits);
+    return length >= 0 && length < STK__DRAFT_PATH_BYTES;
+}
+
+/* The first few are shared, so that dead ones are found; in a crowd each takes one at random. */
+static unsigned number_of(unsigned attempt)
+{
+    if (attempt < LOOKED_AT)
+        return attempt;
+    return LOOKED_AT +
+           (unsigned)((stk__process_id() * 2654435761u + stk__clock_ns() + attempt) % 1000000);
+}
+
+static bool has_name(int fd, const char *name)
+{
+    struct stat file, named;
+
+    return fstat(fd, &file) == 0 && lstat(name, &named) == 0 && file.st_dev == named.st_dev &&
+           file.st_ino == named.st_ino;
+}
+
+/* Remove what a dead writer left; false if there was nothing, or it lives, or nobody can tell. */
+static bool remove_dead(const char *hidden)
+{
+    int fd = open(hidden, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool removed = false;
+
+    if (fd < 0)
+        return false;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && has_name(fd, hidden))
+        removed = unlink(hidden) == 0;
+    STK_IGNORE(close(fd) != 0); /* nothing was written */
+    return removed;
+}
+
+static void remove_all_dead(const char *path)
+{
+    char hidden[STK__DRAFT_PATH_BYTES];
+
+    for (unsigned number = 0; number < LOOKED_AT; number++)
+        if (name_hidden(hidden, path, number))
+            STK_IGNORE(!remove_dead(hidden)); /* mostly there is none */
+}
+
+/* Is it ours for good? A file system without locks has nobody who could take it. */
+static bool lock(stk__draft *draft)
+{
+    if (flock(draft->file.fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return false;
+    return draft->hidden[0] == '\0' || has_name(draft->file.fd, draft->hidden);
+}
+
+stk_status stk__draft_create_named(stk__draft *draft, const char *path, stk_error *err)
+{
+    stk_error why = STK_ERROR_INIT;
+
+    remove_all_dead(path);
+    for (unsigned attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+        stk_status st;
+
+        if (!name_hidden(draft->hidden, path, number_of(attempt)))
+            return failed(ENAMETOOLONG, path, "could not create the file", err);
+        st = stk__file_create(&draft->file, draft->hidden, &why);
+        if (st == STK_EEXIST)
+            continue;
+        if (st < 0)
+            break;
+        if (lock(draft))
+            return STK_OK;
+        stk__file_fini(&draft->file);
+    }
+    draft->hidden[0] = '\0';
+    return failed(why.os_errno, path, "could not create the file", err);
+}
+
+#if defined(O_TMPFILE)
+/* A file without a name, and the way by which it can get one. */
+static int open_unnamed(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[STK__DRAFT_PATH_BYTES], way[64];
+    int length = slash == NULL
+                     ? snprintf(folder, sizeof folder, ".")
+                     : snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + 1, path);
+    int fd;
+
+    if (length < 0 || (size_t)length >= sizeof folder)
+        return -1;
+    fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return -1;
+    STK_IGNORE(snprintf(way, sizeof way, "/proc/self/fd/%d", fd) < 0); /* it fits */
+    if (access(way, F_OK) == 0)
+        return fd;
+    STK_IGNORE(close(fd) != 0); /* it is empty */
+    return -1;
+}
+#else
+static int open_unnamed(const char *path)
+{
+    (void)path;
+    return -1;
+}
+#endif
+
+stk_status stk__draft_create(stk__draft *draft, const char *path, stk_error *err)
+{
+    if (stk__fault_hit(STK__FAULT_OPEN))
+        return failed(EIO, path, "could not create the file", err);
+    draft->hidden[0] = '\0';
+    draft->file.fd = open_unnamed(path);
+    if (draft->file.fd < 0)
+        return stk__draft_create_named(draft, path, err); /* or it says why not */
+    remove_all_dead(path);
+    STK_IGNORE(!lock(draft)); /* nobody else can have it open */
+    return STK_OK;
+}
+
+/* From no name to a hidden one: only a name can replace a name. */
+static stk_status name_unnamed(stk__draft *draft, const char *path, stk_error *err)
+{
+    int os_errno = EEXIST;
+    char way[64];
+
+    STK_IGNORE(snprintf(way, sizeof way, "/proc/self/fd/%d", draft->file.fd) < 0); /* it fits */
+    for (unsigned attempt = 0; os_errno == EEXIST && attempt < MOST_ATTEMPTS; attempt++) {
+        if (!name_hidden(draft->hidden, path, number_of(attempt)))
+            os_errno = ENAMETOOLONG;
+        else if (linkat(AT_FDCWD, way, AT_FDCWD, draft->hidden, AT_SYMLINK_FOLLOW) == 0)
+            return STK_OK;
+        else
+            os_errno = errno;
+    }
+    draft->hidden[0] = '\0';
+    return failed(os_errno, path, "could not give the file its final name", err);
+}
+
+stk_status stk__draft_publish(stk__draft *draft, const char *path, stk_error *err)
+{
+    if (draft->hidden[0] == '\0')
+        STK_TRY(name_unnamed(draft, path, err));
+    if (!has_name(draft->file.fd, draft->hidden))
+        return failed(ENOENT, path, "could not give the file its final name", err);
+    STK_TRY(stk__path_rename(draft->hidden, path, err));
+    draft->hidden[0] = '\0';
+    stk__file_fini(&draft->file); /* not before: the lock ends with it */
+    return STK_OK;
+}
+
+void stk__draft_fini(stk__draft *draft)
+{
+    if (draft->file.fd >= 0 && draft->hidden[0] != '\0' && has_name(draft->file.fd, draft->hidden))
+        STK_IGNORE(unlink(draft->hidden) != 0); /* nothing more can be done */
+    stk__file_fini(&draft->file);
+    draft->hidden[0] = '\0';
+}
