@@ -278,23 +278,40 @@ class Reader:
 
 
 class Pool:
-    """Buffers of this process for batches that are made without workers: the same rule, no memfd."""
+    """Buffers of this process for batches that are made in it: the same rule, no memfd.
+
+    Any thread may lease and let go, and a garbage collection may let go in the middle of a lease by the same
+    thread. So nothing is locked: every step on the two lists is one that the interpreter does not interrupt.
+    """
 
     def __init__(self, ceiling: int) -> None:
         self.ceiling = ceiling
         self.free: list[mmap.mmap] = []
-        self.total = 0
+        self.sizes: list[int] = []  # of all buffers there are
 
     def lease(self, size: int) -> ctypes.Array[ctypes.c_char] | None:
         """Memory of at least `size` bytes, its own until nothing shows it; None over the ceiling."""
-        fitting = [b for b in self.free if len(b) >= size]
-        if fitting:
-            buffer = min(fitting, key=len)
-            self.free.remove(buffer)
-        else:
-            capacity = align(size, PAGE)
-            if self.total + capacity > self.ceiling:
-                return None
-            buffer = mmap.mmap(-1, capacity)
-            self.total += capacity
-        return lease(buffer, partial(self.free.append, buffer))
+        buffer = self._take(size)
+        if buffer is None:
+            buffer = self._make(align(size, PAGE))
+        return None if buffer is None else lease(buffer, partial(self.free.append, buffer))
+
+    def _take(self, size: int) -> mmap.mmap | None:
+        """The smallest buffer that is free and large enough."""
+        for buffer in sorted(self.free[:], key=len):
+            if len(buffer) >= size:
+                try:
+                    self.free.remove(buffer)
+                except ValueError:
+                    continue  # another thread was faster
+                return buffer
+        return None
+
+    def _make(self, size: int) -> mmap.mmap | None:
+        self.sizes.append(size)  # first, so that two threads cannot both take the last room
+        if sum(self.sizes) <= self.ceiling:
+            with contextlib.suppress(OSError):
+                # Private: a forked child goes on with a copy, not with the parent's batches.
+                return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self.sizes.remove(size)
+        return None

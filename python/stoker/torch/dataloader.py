@@ -77,9 +77,12 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         persistent_workers: bool = False,
         pin_memory_device: str = "",
         in_order: bool = True,
+        worker_mode: str = "process",
         arena_bytes: int | None = None,
         snapshot_every_n_steps: int = 1,
     ) -> None:
+        if worker_mode not in ("process", "thread"):
+            raise ValueError(f"worker_mode is {worker_mode!r}; it must be 'process' or 'thread'")
         if arena_bytes is None:
             arena_bytes = default_ceiling()
         for name, value in (
@@ -108,6 +111,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             pin_memory_device=pin_memory_device,
             **newer,
         )
+        self.worker_mode = worker_mode
+        self._refuse_context()
         self.arena_bytes = arena_bytes
         self.snapshot_every_n_steps = snapshot_every_n_steps
         self._pool: Pool | None = None
@@ -122,10 +127,18 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         """
         return {**vars(self), "_pool": None, "_latest": None}
 
+    def _refuse_context(self) -> None:
+        if self.worker_mode == "thread" and self.multiprocessing_context is not None:
+            raise ValueError(
+                "multiprocessing_context says how processes are started, and worker_mode='thread' starts none; "
+                "give one of the two"
+            )
+
     def __iter__(self) -> Any:
         old: Any = self._iterator
-        if old is not None and self._waiting is not None:
-            old._shutdown_workers()  # persistent workers of the epoch that the state replaces
+        if old is not None and (self._waiting is not None or old._pid != os.getpid()):
+            # persistent workers of the epoch that the state replaces, or of the process this was forked from
+            old._shutdown_workers()
             self._iterator = None
         iterator: Any = super().__iter__()
         self._waiting = None
@@ -138,7 +151,17 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             if self.num_workers == 0:
                 return _InlineIter(self, start)
             self.check_worker_number_rationality()
+            if self.worker_mode == "thread":
+                from .threads import ThreadsIter
+
+                self._refuse_context()
+                return ThreadsIter(self, start)
             return _WorkersIter(self, start)
+
+    def _buffers(self) -> Pool:
+        if self._pool is None:
+            self._pool = Pool(self.arena_bytes)
+        return self._pool
 
     def state_dict(self) -> dict[str, Any]:
         """Where the latest iterator stands: batches handed out count, those in flight do not.
@@ -221,9 +244,7 @@ class _InlineIter(_Counting, _SingleProcessDataLoaderIter):
         super().__init__(_LoaderView(loader, start))
         self._begin(loader, start)
         if self._collate_fn is default_collate:
-            if loader._pool is None:
-                loader._pool = Pool(loader.arena_bytes)
-            self._dataset_fetcher.collate_fn = PoolCollate(loader._pool)
+            self._dataset_fetcher.collate_fn = PoolCollate(loader._buffers())
         pass_over(self, start)
 
 
@@ -256,8 +277,14 @@ class _LoaderView:
         self._index_sampler = (
             loader._index_sampler if iterable else start.indices(loader._index_sampler)
         )
-        if loader.num_workers > 0:
-            states = start.state["dataset"] if start.state is not None else None
+        if loader.num_workers == 0:
+            return
+        states = start.state["dataset"] if start.state is not None else None
+        if loader.worker_mode == "thread":
+            from . import threads
+
+            self.multiprocessing_context: Any = threads.Context(loader._buffers(), states)
+        else:
             context = loader.multiprocessing_context or torch.multiprocessing
             self.multiprocessing_context = Context(context, loader.arena_bytes, states)
 
@@ -289,6 +316,7 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         self._early: Early | None = None
         self._may_be_early = (
             loader.persistent_workers
+            and loader.worker_mode == "process"
             and getattr(loader, "in_order", True)
             and not isinstance(
                 loader.dataset, (torch.utils.data.IterableDataset, torch.utils.data.MapDataPipe)
