@@ -129,6 +129,20 @@ def test_nothing_is_left_behind(end):
     assert (fds(), children(), os.listdir("/dev/shm")) == before
 
 
+def test_persistent_workers_end_with_their_loader_at_once():
+    gc.collect()
+    gc.disable()
+    try:
+        before = children()
+        loader = DataLoader(Rows(), 4, num_workers=2, persistent_workers=True)
+        list(loader)
+        assert children() == before + 2
+        del loader
+        assert children() == before
+    finally:
+        gc.enable()
+
+
 def run(text, **options):
     code = textwrap.dedent(text)
     return subprocess.Popen(

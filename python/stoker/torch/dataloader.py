@@ -37,6 +37,9 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     Parameters
     ----------
     All of `torch.utils.data.DataLoader`, with their meaning, and
+    worker_mode : "process" or "thread", keyword only
+        What workers are. Threads share this process, its dataset object and its global random streams,
+        which they neither seed nor touch: `get_worker_info().rng` has streams of each worker's own.
     arena_bytes : int, keyword only
         Ceiling in bytes of the memory that all workers together keep for batches; half of the memory
         of the machine or container by default. Memory is taken only as batches need it. Beyond it
@@ -53,7 +56,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     `collate_fn` of one's own are moved there, tensors and NumPy arrays wherever they are inside;
     what is neither travels by pickle.
 
-    Without workers, large fields are collated into buffers that are used again.
+    Without workers and with threads, large fields are collated into buffers that are used again.
     """
 
     # Every argument by its name: frameworks re-create a loader from this signature and its attributes.
@@ -207,8 +210,13 @@ class _Counting:
     _stoker_yielded: int
     _stoker_done: bool
 
+    def _belong_to(self, loader: DataLoader) -> None:
+        # Weak: the loader holds an iterator of persistent workers, and they end when the last one who holds the
+        # loader lets go of it, not at some later garbage collection.
+        self._loader = weakref.ref(loader)
+
     def _begin(self, loader: DataLoader, start: Start) -> None:
-        self._owner = loader
+        self._belong_to(loader)
         self._start = start
         start.begun_with(self)
         self._stoker_yielded = start.skip
@@ -220,13 +228,15 @@ class _Counting:
             batch = super()._next_data()  # type: ignore[misc]
         except StopIteration:
             self._stoker_done = True
-            self._owner._finished = self.state_dict()
+            loader = self._loader()
+            if loader is not None:
+                loader._finished = self.state_dict()
             raise
         self._stoker_yielded += 1
         return batch
 
     def _workers_state(self) -> tuple[Any, int]:
-        return dataset_state(self._owner), -1
+        return dataset_state(self), -1
 
     def state_dict(self) -> dict[str, Any]:
         return describe(
@@ -312,7 +322,7 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         if state is not None and state["dataset"] is not None:
             self._dataset_states = list(state["dataset"])
         self._last_worker = state["last_worker"] if state is not None else -1
-        self._owner = loader
+        self._belong_to(loader)
         self._early: Early | None = None
         self._may_be_early = (
             loader.persistent_workers
@@ -330,10 +340,11 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
     def _try_put_index(self) -> None:
         before = self._send_idx
         super()._try_put_index()
-        if self._send_idx == before and self._may_be_early:  # the epoch has no more tasks
-            if self._early is None:
+        loader = self._loader()
+        if self._send_idx == before and self._may_be_early and loader is not None:
+            if self._early is None:  # the epoch has no more tasks
                 self._early = Early(
-                    self._owner._index_sampler,
+                    loader._index_sampler,
                     self._index_queues,  # type: ignore[arg-type]
                     self._worker_result_queue,  # type: ignore[arg-type]
                 )
@@ -346,10 +357,10 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
             self._last_worker = -1
             self._dataset_states = [None] * self._num_workers
             early, self._early = self._early, None
-            with Start(self._owner, None) as start, early or nullcontext():
+            with Start(loader, None) as start, early or nullcontext():
                 start.continued = True
                 super()._reset(loader, first_iter)
-            self._begin(self._owner, start)
+            self._begin(loader, start)
             return
         super()._reset(loader, first_iter)
 

@@ -60,7 +60,8 @@ class Start:
     """How the next epoch of a loader begins: afresh, or where a state says."""
 
     def __init__(self, loader: Any, state: dict[str, Any] | None) -> None:
-        self.loader = loader
+        self.loader: Any = loader  # until the epoch has begun
+        self.num_workers: int = loader.num_workers
         self.state = state if state is not None and not state["finished"] else None
         self.skip: int = self.state["yielded"] if self.state is not None else 0
         self.rest: _Rest | None = None
@@ -92,6 +93,7 @@ class Start:
     def __exit__(self, *_: object) -> None:
         if self.state is not None:
             _set(None, self.kept)  # the global generator is the script's: it goes on where it was
+        self.loader = None
 
     def indices(self, index_sampler: Any) -> Any:
         """The index batches of the epoch, less those already used."""
@@ -143,9 +145,9 @@ def _state_of(dataset: Any) -> Any:
     return dataset.state_dict() if is_stream and stateful(dataset) else None
 
 
-def dataset_state(loader: Any) -> Any:
+def dataset_state(iterator: Any) -> Any:
     """State of an iterable dataset in this process, if it has one."""
-    return _state_of(loader.dataset)
+    return _state_of(iterator._dataset)
 
 
 def worker_state() -> Any:
@@ -168,7 +170,7 @@ def describe(
         "continued": start.continued,
         "generators": generators,
         "sampler": start.sampler,
-        "num_workers": start.loader.num_workers,
+        "num_workers": start.num_workers,
         "dataset": workers,
         "last_worker": last_worker,
     }

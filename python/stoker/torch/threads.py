@@ -54,10 +54,11 @@ class _Streams:
 def streams(base_seed: int, number: int) -> Any:
     """Generators of a worker's own, seeded as torch seeds the global ones of a worker process."""
     numpy_generator = None
-    if torch_worker.HAS_NUMPY:
+    with contextlib.suppress(ModuleNotFoundError):
         import numpy as np
 
-        numpy_generator = np.random.default_rng(torch_worker._generate_state(base_seed, number))  # type: ignore[no-untyped-call]
+        words = torch_worker._generate_state(base_seed, number)  # type: ignore[no-untyped-call]
+        numpy_generator = np.random.default_rng(words)
     kind = getattr(torch_worker, "_RNG", _Streams)
     seed = base_seed + number
     return kind(random.Random(seed), torch.Generator().manual_seed(seed), numpy_generator)
@@ -143,7 +144,7 @@ class Orders(NamedTuple):
     base_seed: int
     init_fn: Any
     number: int
-    count: int
+    of: int
     persistent: bool
     shared_seed: int | None
 
@@ -228,7 +229,7 @@ class Worker:
         orders = self._orders
         info = torch_worker.WorkerInfo(
             id=orders.number,
-            num_workers=orders.count,
+            num_workers=orders.of,
             seed=orders.base_seed + orders.number,
             dataset=orders.dataset,
             rng=streams(orders.base_seed, orders.number),
@@ -241,7 +242,8 @@ class Worker:
                 try:
                     self._loop()
                 finally:
-                    self._fetcher = None  # a stream that is not at its end is closed here, by its worker
+                    # A stream that is not at its end is closed here, by its worker.
+                    self._fetcher = None
             code = 0
         except BaseException as error:  # SystemExit, too: it ends the worker, as it ends a process
             self.fault = f"{type(error).__name__}: {error}"
@@ -272,7 +274,7 @@ class Worker:
                 orders.drop_last,
             )
         except Exception:
-            self._failure = ExceptionWrapper(where=self._where)
+            self._failure = ExceptionWrapper(where=self._where)  # type: ignore[no-untyped-call]
 
     def _loop(self) -> None:
         orders = self._orders
@@ -301,7 +303,7 @@ class Worker:
             if isinstance(error, StopIteration) and self._orders.kind == _DatasetKind.Iterable:
                 self._ended = True
                 return torch_worker._IterableDatasetStopIteration(self._orders.number), None
-            return ExceptionWrapper(where=self._where), None
+            return ExceptionWrapper(where=self._where), None  # type: ignore[no-untyped-call]
 
 
 class Context:
@@ -343,7 +345,7 @@ class ThreadsIter(_WorkersIter):
         super().__init__(loader, start)
         # torch looks after workers by waiting for child processes, by number. Ours are none; one day a
         # child of the script may have the number that a thread had.
-        signal_handling._remove_worker_pids(id(self))
+        signal_handling._remove_worker_pids(id(self))  # type: ignore[attr-defined]
         self._worker_pids_set = False
         _living.add(self)
 
@@ -362,7 +364,7 @@ class ThreadsIter(_WorkersIter):
             if "timed out" not in str(error):
                 raise
             late = sorted({info[0] for info in self._task_info.values() if len(info) == 1})
-            stands = [f"worker {n} stands at {self._workers[n].stands_at()}" for n in late]  # type: ignore[attr-defined]
+            stands = [f"worker {n} stands at {self._workers[n].stands_at()}" for n in late]
             raise RuntimeError("; ".join([str(error), *stands])) from error.__cause__
 
     def _obituary(self, worker: int) -> str:
