@@ -24,6 +24,8 @@ from functools import partial
 from multiprocessing import reduction
 from typing import Any
 
+from .mapping import map_file
+
 PAGE = 4096
 PAGE_OF_SYSTEM = os.sysconf("SC_PAGESIZE")
 ALIGN = 64
@@ -57,7 +59,7 @@ class Memory:
         self.words[_END] = HEAD
 
     def _map(self) -> None:
-        self.head = mmap.mmap(self.fd, HEAD)
+        self.head = map_file(self.fd, HEAD)
         self.words = memoryview(self.head).cast("Q")
 
     def __getstate__(self) -> object:
@@ -197,7 +199,11 @@ class Writer:
             if fitting:
                 number = min(fitting)[1]
                 memory.set_state(number, TAKEN)
-                return self._mapped(number)
+                try:
+                    return self._mapped(number)
+                except OSError:  # no address space for it in this process
+                    memory.set_state(number, FREE)
+                    return None
             for _, slot in free:
                 self._retire(slot)
             made = self._made(align(size + room, PAGE))
@@ -207,7 +213,7 @@ class Writer:
         slot = self.slots.get(number)
         if slot is None:
             offset, capacity = self.memory.place(number)
-            buffer = mmap.mmap(self.memory.fd, capacity, offset=offset)
+            buffer = map_file(self.memory.fd, capacity, offset)
             slot = self.slots[number] = Slot(number, offset, capacity, buffer)
         slot.used = 0
         return slot
@@ -231,10 +237,10 @@ class Writer:
         """A free slot too small for the batches of today: its memory goes back to the system."""
         offset, capacity = self.memory.place(number)
         known = self.slots.pop(number, None)
-        buffer = known.buffer if known else mmap.mmap(self.memory.fd, capacity, offset=offset)
         with contextlib.suppress(OSError):
+            buffer = known.buffer if known else map_file(self.memory.fd, capacity, offset)
             buffer.madvise(mmap.MADV_REMOVE)
-        self.memory.retire(number)
+            self.memory.retire(number)
 
     def publish(self, slot: Slot) -> None:
         self.memory.set_state(slot.number, FILLED)
@@ -273,7 +279,7 @@ class Reader:
         """The bytes of a filled slot; it is free again when the last thing that shows them is gone."""
         buffer = self.maps.get(offset)
         if buffer is None:
-            buffer = self.maps[offset] = mmap.mmap(self.memory.fd, capacity, offset=offset)
+            buffer = self.maps[offset] = map_file(self.memory.fd, capacity, offset)
         return lease(buffer, partial(self.memory.set_state, number, FREE))
 
 
