@@ -7,6 +7,7 @@ subclasses; what differs is where a batch lies and how it travels.
 from __future__ import annotations
 
 import os
+import time
 import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -394,8 +395,14 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         return index
 
     def _try_get_data(self, timeout: float = MP_STATUS_CHECK_INTERVAL) -> Any:
+        end = time.monotonic() + timeout
         try:
-            return super()._try_get_data(timeout)  # type: ignore[no-untyped-call]
+            while True:
+                # It returns early when a worker has ended, be it one that has nothing left to do.
+                left = max(end - time.monotonic(), 0)
+                got = super()._try_get_data(left)  # type: ignore[no-untyped-call]
+                if got[0] or left == 0:
+                    return got
         except RuntimeError as error:
             if "exited unexpectedly" not in str(error):
                 raise

@@ -15,6 +15,7 @@ from collections import deque
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
+from torch._utils import ExceptionWrapper
 from torch.utils.data._utils.worker import _ResumeIteration
 
 from .arena import FREE, Memory, Reader
@@ -83,6 +84,13 @@ class Messages:
                 raise EOFError
             data += more
         return bytes(data)
+
+
+def _wait_until_dead(process: Any) -> None:
+    """A process closes its files a moment before its end can be seen, and who looks too early sees it alive."""
+    end = time.monotonic() + 1
+    while process.is_alive() and time.monotonic() < end:
+        time.sleep(0.001)
 
 
 class TaskQueue:
@@ -186,6 +194,8 @@ class ResultQueue:
         self.memory = Memory()
         self._reader = Reader(self.memory)
         self._ends: dict[int, tuple[Any, Messages]] = {}  # by descriptor
+        self._living: dict[int, Any] = {}  # workers, by sentinel
+        self._ended = False  # a worker has, and nobody was told yet
         self._poll = select.poll()
         self._ready: deque[tuple[Any, Any, Any]] = deque()  # task, message, state
         self._warned = False
@@ -203,23 +213,34 @@ class ResultQueue:
 
     def watch(self, process: Any) -> None:
         """A worker that dies ends the wait at once, not at the next look."""
+        self._living[process.sentinel] = process
         self._poll.register(process.sentinel, select.POLLIN)
 
     def get(self, timeout: float | None = None) -> Any:
         end = None if timeout is None else time.monotonic() + timeout
         while not self._ready:
             left = None if end is None else max(end - time.monotonic(), 0)
-            if not self._look(left) and not self._ready:
+            came = not self._ended and self._look(left)
+            if not self._ready and (self._ended or not came):
+                # Whoever has ended is worth one look only: one that ended as it should is not to be looked at again.
+                self._ended = False
                 raise queue.Empty
         index, message, state = self._ready.popleft()
         if message[0] == BY_VALUE:
             self._warn()
         if state is not None:
             self.states[index] = state
-        return index, unpack(message, self._reader)
+        try:
+            return index, unpack(message, self._reader)
+        except Exception as error:
+            if str(error).startswith("DataLoader worker"):
+                raise  # torch's handler of signals: one died just now
+            # torch would wait for this task for ever, having lost it.
+            where = "while a batch of a DataLoader worker was unpickled"
+            return index, ExceptionWrapper(where=where)  # type: ignore[no-untyped-call]
 
     def _look(self, timeout: float | None) -> bool:
-        """Wait once, and take in what has come. False: nothing has, or somebody has died."""
+        """Wait once, and take in what has come. False: nothing has."""
         came = False
         for descriptor, _ in self._poll.poll(None if timeout is None else timeout * 1000):
             if descriptor == self._wake:
@@ -228,8 +249,9 @@ class ResultQueue:
                 continue
             connection_and_messages = self._ends.get(descriptor)
             if connection_and_messages is None:
-                # Whoever has ended is worth one look only: one that ended as it should is not to be looked at again.
                 self._poll.unregister(descriptor)
+                _wait_until_dead(self._living.pop(descriptor))
+                self._ended = True
                 continue
             try:
                 for result in connection_and_messages[1].read():

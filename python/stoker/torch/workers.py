@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import select
 import signal
 import threading
 from typing import Any
 
-from torch.utils.data import IterableDataset
+from torch._utils import ExceptionWrapper
+from torch.utils.data import IterableDataset, get_worker_info
 
-from .arena import Seat, Writer
+from .arena import FREE, Seat, Writer
 from .event import Event
 from .queues import ResultQueue, TaskQueue, framed, write_all
 from .resume import worker_state
@@ -43,20 +45,49 @@ class WorkerEnd:
         ).start()
 
     def put(self, obj: Any) -> None:
-        index, data = obj
-        assert self.packer is not None
-        message = self.packer.pack(data)
+        reply = self._reply(*obj)
         self.seat.note_memory()
         with contextlib.suppress(
             BrokenPipeError
         ):  # the parent does not listen any more: it is ending us
-            write_all(self.connection.fileno(), framed((index, message, worker_state())))
+            write_all(self.connection.fileno(), reply)
+
+    def _reply(self, index: Any, data: Any) -> bytes:
+        """The message to the parent. What cannot be sent is the error of its task, no death of the worker."""
+        assert self.packer is not None
+        message = None
+        try:
+            state = worker_state()
+            message = self.packer.pack(data)
+            return framed((index, message, state))
+        except Exception:
+            if message is not None and message[0] >= 0:
+                self.seat.memory.set_state(message[0], FREE)
+            return framed((index, self.packer.pack(_undeliverable(data)), None))
 
     def cancel_join_thread(self) -> None:
         """Nothing is joined anyway."""
 
     def close(self) -> None:
         self.connection.close()
+
+
+def _undeliverable(data: Any) -> ExceptionWrapper:
+    """Of the exception under way: the error that is sent in place of a result that cannot be pickled."""
+    info = get_worker_info()
+    assert info is not None
+    where = f"in DataLoader worker process {info.id}"
+    failed = ExceptionWrapper(where=where)  # type: ignore[no-untyped-call]
+    if isinstance(
+        data, ExceptionWrapper
+    ):  # of a type that only the worker knows: its words must do
+        failed.exc_msg = data.exc_msg
+        failed.exc_type = RuntimeError
+    try:
+        pickle.dumps(failed.exc_type)
+    except Exception:
+        failed.exc_type = RuntimeError
+    return failed
 
 
 def _die_with(parent: int) -> None:
