@@ -149,8 +149,8 @@ def noted(batch):
     return [part.tolist() for part in batch]
 
 
-@pytest.mark.parametrize("persistent", [False, True])
-def test_lightning_fits_with_the_same_batches(persistent):
+def lightning_fit(*loaders, resumed=None, **options):
+    """The batches of a training; `resumed` is a checkpoint to go on from."""
     pl = pytest.importorskip("pytorch_lightning", reason="Lightning is not installed")
 
     class Model(pl.LightningModule):
@@ -169,27 +169,56 @@ def test_lightning_fits_with_the_same_batches(persistent):
         def configure_optimizers(self):
             return torch.optim.SGD(self.parameters(), 1e-3)
 
+    off = ["logger", "enable_progress_bar", "enable_checkpointing", "enable_model_summary"]
+    trainer = pl.Trainer(max_epochs=2, accelerator="cpu", **dict.fromkeys(off, False), **options)
+    model = Model()
+    trainer.fit(model, *loaders, ckpt_path=resumed)
+    return model.seen
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_lightning_fits_with_the_same_batches(persistent):
+    pl = pytest.importorskip("pytorch_lightning", reason="Lightning is not installed")
+
     def fit(kind):
         pl.seed_everything(3, workers=True, verbose=False)
-        off = ["logger", "enable_progress_bar", "enable_checkpointing", "enable_model_summary"]
-        trainer = pl.Trainer(max_epochs=2, accelerator="cpu", **dict.fromkeys(off, False))
-        model = Model()
         train = kind(Noisy(), 8, shuffle=True, num_workers=2, persistent_workers=persistent)
-        trainer.fit(model, train, kind(Noisy(), 16, num_workers=2))
-        return model.seen
+        return lightning_fit(train, kind(Noisy(), 16, num_workers=2))
 
     assert fit(DataLoader) == fit(Stock)
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_lightning_goes_on_within_an_epoch(num_workers, tmp_path):
+    pl = pytest.importorskip("pytorch_lightning", reason="Lightning is not installed")
+
+    class Save(pl.Callback):
+        def on_train_batch_end(self, trainer, *_):
+            if trainer.global_step == 10:  # of 14
+                trainer.save_checkpoint(tmp_path / "step-10.ckpt")
+
+    def loader():
+        rows = torch.utils.data.TensorDataset(torch.arange(300.0).view(50, 6), torch.ones(50, 1))
+        generator = torch.Generator().manual_seed(8)
+        return DataLoader(rows, 8, shuffle=True, num_workers=num_workers, generator=generator)
+
+    whole = lightning_fit(loader(), callbacks=[Save()])
+    assert len(whole) == 14
+    assert lightning_fit(loader(), resumed=tmp_path / "step-10.ckpt") == whole[10:]
 
 
 def test_lightning_puts_its_sampler_into_a_loader_of_ours():
     pytest.importorskip("lightning_fabric", reason="Lightning is not installed")
     from lightning_fabric.utilities.data import _update_dataloader
 
-    loader = Own(Mixed(), 4, num_workers=2, arena_bytes=1 << 25, mine=7)
-    again = _update_dataloader(loader, DistributedSampler(range(37), 2, 0, shuffle=False))
-    assert type(again) is Own
-    assert (again.arena_bytes, again.mine, again.num_workers) == (1 << 25, 7, 2)
+    sampler = DistributedSampler(range(37), 2, 0, shuffle=False)
+    again = _update_dataloader(DataLoader(Mixed(), 4, arena_bytes=1 << 25), sampler)
+    assert type(again) is DataLoader
+    assert again.arena_bytes == 1 << 25
     assert len(list(again)) == 5
+    again = _update_dataloader(Own(Mixed(), 4, num_workers=2, mine=7), sampler)
+    assert type(again) is Own
+    assert (again.mine, again.num_workers) == (7, 2)
 
 
 @pytest.mark.parametrize("substituted", [False, True])
