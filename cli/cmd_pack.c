@@ -148,8 +148,7 @@ static void say_summary(const pack_job *job)
             count_text(job->class_count).text, job->class_count == 1 ? "" : "es");
     }
     if (job->left_out > 0) {
-        say("left out %s file%s that are hidden, without extension, outside the classes or not of "
-            "--ext\n",
+        say("left out %s file%s: hidden, without extension, outside the classes or not of --ext\n",
             count_text(job->left_out).text, plural(job->left_out));
     }
 }

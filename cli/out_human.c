@@ -183,7 +183,7 @@ static int tell_error(const stk_error *err, const char *cure, bool as_json)
 
 int fail(const stk_error *err, bool as_json)
 {
-    return tell_error(err, stk_status_cure(err->status), as_json);
+    return tell_error(err, stk_error_cure(err), as_json);
 }
 
 int fail_plainly(const stk_error *err, bool as_json)

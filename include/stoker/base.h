@@ -130,6 +130,9 @@ STK_API size_t stk_error_format(const stk_error *err, char *line, size_t capacit
 /** What to do about it, one sentence for each status; "" if there is nothing to advise. */
 STK_API const char *stk_status_cure(stk_status status);
 
+/** The same by all that an error knows: its stage, errno and place. Static storage, never NULL. */
+STK_API const char *stk_error_cure(const stk_error *err);
+
 /** Bytes to be read: borrowed, never owned. `data` may be NULL only if size is 0. */
 typedef struct stk_view {
     const void *data;

@@ -52,7 +52,7 @@ static PyObject *describe(const stk_error *err)
     (void)stk_error_format(err, line, sizeof line); /* a longer one is cut */
     if (put_text(dict, "status", stk_status_name(err->status)) &&
         put_text(dict, "text", err->text[0] != '\0' ? err->text : stk_status_text(err->status)) &&
-        put_text(dict, "line", line) && put_text(dict, "cure", stk_status_cure(err->status)) &&
+        put_text(dict, "line", line) && put_text(dict, "cure", stk_error_cure(err)) &&
         put(dict, "errno", PyLong_FromLong(err->os_errno)) &&
         put_text(dict, "stage", stk_stage_name(err->stage)) &&
         put_text(dict, "source", err->source) && put_text(dict, "shard", err->shard) &&

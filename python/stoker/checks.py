@@ -31,7 +31,7 @@ def integer(name: str, value: object, low: int, high: int | None = None) -> int:
 
 
 def _range(low: int, high: int | None) -> str:
-    if high is None or high >= 2**31 - 1:
+    if high is None:
         return f"{low} or more"
     return f"from {low} to {high}"
 

@@ -7,6 +7,7 @@ a second line says what to do about it, where there is something to do.
 from __future__ import annotations
 
 import errno as _errno
+import shlex
 from typing import Any
 
 
@@ -245,6 +246,7 @@ def _cure_of_damage(cure: str, details: dict[str, Any]) -> str:
     """Skipping is advice about a sample of a dataset, not about bytes that the caller holds."""
     if not details["source"] and not details["shard"]:
         return ""
-    if cure.endswith("stoker verify."):
-        return f"{cure[:-1]} {details['shard'] or details['source']}"
+    source = details["source"]
+    if cure.endswith("stoker verify.") and source and not source.startswith("..."):  # not cut
+        return f"{cure[:-1]} {shlex.quote(source)}"
     return cure

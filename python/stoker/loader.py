@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import inspect
 import os
+import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -256,6 +257,11 @@ class Loader:
         """
         try:
             fingerprint = str(state["fingerprint"])
+            if re.fullmatch("[0-9a-f]{32}", fingerprint) is None:
+                raise StateMismatch(
+                    f"the state has the fingerprint {fingerprint!r}, which is no 32 hexadecimal "
+                    f"digits; this dataset has {self.dataset.fingerprint}"
+                )
             numbers = {
                 **state,
                 "fingerprint_0": int(fingerprint[:16], 16),
@@ -266,6 +272,8 @@ class Loader:
             raw = [int(numbers[name]) for name in _STATE]
             if not all(0 <= number < 2**64 for number in raw):
                 raise ValueError("a number is out of range")
+        except StateMismatch:
+            raise
         except (KeyError, TypeError, ValueError) as error:
             raise StateMismatch(f"this is no state of a loader: {error!r}") from error
         self._handle.set_state(*raw)
@@ -391,7 +399,7 @@ def _check_fields(fields: Mapping[str, object]) -> None:
 def _fields_of(dataset: Dataset) -> dict[str, Field]:
     """Without a declaration: what the first sample has, as bytes; the class of a folder tree."""
     if len(dataset) == 0:
-        raise ValueError("where holds no samples")
+        raise ValueError(f"the dataset {dataset._arguments['where'][0]} has no samples")
     fields: dict[str, Field] = {member[1]: Bytes(member[1]) for member in dataset.members(0)}
     if dataset.classes and "cls" not in fields:
         fields["cls"] = Label("cls")

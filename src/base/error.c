@@ -6,11 +6,16 @@
  */
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
+
+#define STK__CURE_OF_SHARD                                                                     \
+    "To use what stands before the damage: stoker.open(..., skip_damaged_shards=True), whose " \
+    "result a Loader takes. To list it all: stoker verify."
 
 const char *stk_status_name(stk_status status)
 {
@@ -51,7 +56,9 @@ const char *stk_status_cure(stk_status status)
         return "Give the field a transform that makes every sample the same size, such as Resize "
                "and CenterCrop.";
     case STK_EFIELD:
-        return "stoker ls -l shows the fields of each sample.";
+        return "Name what each sample has, as in Image(\"jpg;png\"); stoker ls -l shows it. To go "
+               "on "
+               "without such samples: on_error=\"skip\".";
     case STK_ESTATE:
         return "Open the loader with the dataset and options that the state was saved with.";
     case STK_EINDEX:
@@ -69,6 +76,58 @@ const char *stk_status_cure(stk_status status)
     default:
         return "";
     }
+}
+
+/* A pattern that nothing matches looks like a missing file, but for its name. */
+static const char *cure_of_source(const stk_error *err)
+{
+    switch (err->os_errno) {
+    case 0: /* the system found nothing wrong: the text says all */
+        return "";
+    case EACCES:
+    case EPERM:
+        return err->stage == STK_STAGE_WRITE
+                   ? "Choose a place that this user may write to, or change its mode (chmod u+w)."
+                   : "Let this user read it (chmod a+r; folders a+rx), or run as its owner.";
+    case ENOENT:
+        if (strpbrk(err->source, "*?[") != NULL)
+            return "Look at what is there with ls; relative patterns begin in the working folder.";
+        break;
+    case ENOSPC:
+    case EDQUOT:
+        return "Make room on that disk, or choose another.";
+    case EMFILE:
+    case ENFILE:
+        return "Raise the number of open files (ulimit -n).";
+    default:
+        break;
+    }
+    return stk_status_cure(err->status);
+}
+
+const char *stk_error_cure(const stk_error *err)
+{
+    switch (err->status) {
+    case STK_ESOURCE:
+        return cure_of_source(err);
+    case STK_ECORRUPT:
+        if (err->stage == STK_STAGE_OPEN || err->stage == STK_STAGE_MEMBER) /* of no sample yet */
+            return STK__CURE_OF_SHARD;
+        break;
+    case STK_EFIELD:
+        if (err->stage == STK_STAGE_OPEN && err->source[0] != '\0') /* twice in one sample */
+            return STK__CURE_OF_SHARD;
+        if (err->stage == STK_STAGE_NONE && err->field[0] == '\0' && err->key[0] != '\0')
+            return "stoker ls lists the keys.";
+        break;
+    case STK_ELIMIT:
+        if (!err->has_offset && strchr(err->source, '{') != NULL) /* of a pattern */
+            return "Give several smaller patterns, or * in place of the numbers.";
+        break;
+    default:
+        break;
+    }
+    return stk_status_cure(err->status);
 }
 
 const char *stk_stage_name(stk_stage stage)

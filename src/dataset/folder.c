@@ -409,8 +409,8 @@ static stk_status note_beside(walk *w, stk_error *err)
     if (count == 0)
         return STK_OK;
     return stk__index_build_note(w->build, STK__NOTE_FOLDER, 0, err,
-        "%zu files beside the class folders were left out; the first is %.200s", count,
-        w->files[0].name);
+        "%zu file%s beside the class folders %s left out; the first is %.200s", count,
+        count == 1 ? "" : "s", count == 1 ? "was" : "were", w->files[0].name);
 }
 
 /* Each folder of the first level is a class, with what is in it and below. */
@@ -452,8 +452,9 @@ static stk_status tell_all(walk *w, const place *places, stk_error *err)
     STK_TRY(tell_samples(w, places, err));
     if (w->left_out > 0)
         STK_TRY(stk__index_build_note(w->build, STK__NOTE_FOLDER, 0, err,
-            "%llu files without an extension were left out; the first is %.200s",
-            (unsigned long long)w->left_out, w->first_left_out));
+            "%llu file%s without an extension %s left out; the first is %.200s",
+            (unsigned long long)w->left_out, w->left_out == 1 ? "" : "s",
+            w->left_out == 1 ? "was" : "were", w->first_left_out));
     for (size_t i = 0; i < w->folder_count; i++) {
         const folder *f = &w->folders[i];
         STK_TRY(stk__index_build_folder(

@@ -118,6 +118,17 @@ static stk_status build(stk_loader *loader, const stk_loader_options *options, s
     return stk__window_new(&window, &loader->window, err);
 }
 
+/* It is named by its first file. */
+static stk_status no_samples(const stk_dataset *dataset, stk_error *err)
+{
+    char path[4096];
+    stk__place place = {.stage = STK_STAGE_OPEN};
+
+    if (stk_dataset_source_path(dataset, 0, path, sizeof path) < sizeof path)
+        place.source = path;
+    return stk__error_in(STK_FAIL(err, STK_EINVAL, "the dataset has no samples"), &place, err);
+}
+
 stk_status stk_loader_open_dataset(stk_dataset *dataset, const stk_loader_options *options,
     stk_loader **loader_out, stk_error *err)
 {
@@ -127,6 +138,8 @@ stk_status stk_loader_open_dataset(stk_dataset *dataset, const stk_loader_option
     stk_loader *loader;
     stk_status st;
 
+    if (stk_dataset_count(dataset) == 0)
+        return no_samples(dataset, err);
     STK_TRY(stk__loader_check_options(options, stk_dataset_count(dataset), err));
     STK_TRY(stk__arena_new(options->memory_bytes, &arena, err));
     loader = stk__heap_zalloc(stk__arena_heap(arena), 1, sizeof *loader);

@@ -24,8 +24,9 @@ static stk_status check_ranks(const stk_loader_options *options, uint64_t sample
         return STK_FAIL(err, STK_EINVAL, "tail is %d", (int)options->tail);
     if (stk__ranks_steps(&ranks) == 0)
         return STK_FAIL(err, STK_EINVAL,
-            "tail \"drop\" leaves no step: %llu samples are fewer than one batch of %u on %u ranks",
-            (unsigned long long)samples, options->batch_size, options->world_size);
+            "tail \"drop\" leaves no step: %llu sample%s fewer than one batch of %u on %u rank%s",
+            (unsigned long long)samples, samples == 1 ? " is" : "s are", options->batch_size,
+            options->world_size, options->world_size == 1 ? "" : "s");
     if (options->tail == STK_TAIL_SHORT && !options->allow_empty && stk__ranks_has_empty(&ranks))
         return STK_FAIL(err, STK_EINVAL,
             "the last step has fewer samples than the %u ranks, so that some would get an empty "

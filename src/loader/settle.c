@@ -2,6 +2,7 @@
  * Damage of a step, settled when it is handed out, in the order of its rows: so the account, the
  * budget and the fills are the same for any number of threads. See docs/order.md for the laws.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -55,9 +56,9 @@ static stk_status enter(stk_loader *loader, const stk__step *step, const stk_err
     seen = loader->epoch_rows + loader->epoch_damage;
     if (loader->damage_count > options->max_errors) {
         stk__error_set(&text, STK_EBUDGET,
-            "%llu samples are damaged, max_errors is %llu; the last: %s",
-            (unsigned long long)loader->damage_count, (unsigned long long)options->max_errors,
-            why->text);
+            "%llu sample%s damaged, max_errors is %llu; the last: %s",
+            (unsigned long long)loader->damage_count, loader->damage_count == 1 ? " is" : "s are",
+            (unsigned long long)options->max_errors, why->text);
         return refuse(loader, why, &text, err);
     }
     if (seen >= RATE_FROM &&
@@ -116,6 +117,22 @@ static stk_status fill_row(
     return STK_OK;
 }
 
+/* Why a row has no substitute, in front of what is wrong with its own sample. */
+static void tell_substitutes(const stk__row *row, stk_error *why)
+{
+    char own[sizeof why->text];
+
+    memcpy(own, why->text, sizeof own);
+    if (row->tried == 0)
+        STK_IGNORE(snprintf(why->text, sizeof why->text,
+                       "there was no other sample to stand in for a damaged one: %.180s",
+                       own) < 0); /* cut at the end; so too below */
+    else
+        STK_IGNORE(snprintf(why->text, sizeof why->text,
+                       "of %u other samples tried, none could stand in for a damaged one: %.180s",
+                       row->tried, own) < 0);
+}
+
 static bool is_skipped(const stk_loader *loader, const stk__row *row)
 {
     return loader->options.on_error == STK_ON_ERROR_SKIP ||
@@ -144,6 +161,8 @@ stk_status stk__loader_settle(stk_loader *loader, stk__step *step, size_t *rows_
             continue;
         }
         if (!is_skipped(loader, row)) {
+            if (loader->options.on_error == STK_ON_ERROR_REPLACE)
+                tell_substitutes(row, &why);
             if (err != NULL)
                 *err = why;
             return why.status;

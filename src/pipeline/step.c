@@ -372,6 +372,7 @@ static bool replace_row(stk__step *step, stk__worker *worker, size_t nth)
             row->substitute = sample;
             return true;
         }
+        row->tried++;
     }
     return false;
 }

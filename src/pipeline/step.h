@@ -28,6 +28,7 @@ typedef struct stk__row {
     uint64_t sample;     /* of the order */
     uint64_t substitute; /* that stands in its place; UINT64_MAX: none */
     uint32_t bad_field;  /* the lowest of its fields that failed; UINT32_MAX: none */
+    uint32_t tried;      /* substitutes that were no good either */
     stk_error *error;    /* of that field; owned */
 } stk__row;
 

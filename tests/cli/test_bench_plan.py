@@ -14,6 +14,13 @@ def shard(stoker, tar, jpeg):
     return "s.tar"
 
 
+@pytest.mark.parametrize("command", ["bench", "plan"])
+def test_an_empty_dataset_is_named(stoker, tar, command):
+    (stoker.folder / "empty.tar").write_bytes(tar.END)
+    done = stoker(command, "empty.tar", code=2)
+    assert done.stderr.startswith("stoker: the dataset has no samples (empty.tar")
+
+
 def test_bench_counts_what_it_ran(stoker, shard):
     found = stoker.json("bench", shard, "-b", 8, "--size", 32, "-e", 3)
     assert found["samples"] == 150

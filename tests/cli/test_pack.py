@@ -44,8 +44,7 @@ def test_a_tree_becomes_samples_with_class_numbers(stoker, photos):
         f"packed 5 samples in 11 files into 1 shard of {size / 1000:.1f} kB: "
         "out/train-000000.tar\n"
         "2 classes, named in classes.txt beside the shards\n"
-        "left out 2 files that are hidden, without extension, outside the classes or not of "
-        "--ext\n"
+        "left out 2 files: hidden, without extension, outside the classes or not of --ext\n"
     )
     assert done.stderr == ""
 

@@ -178,7 +178,7 @@ def test_patterns_lists_and_paths(tmp_path):
     [
         ([], ValueError, "where is empty"),
         ("", ValueError, "where is empty"),
-        (3, TypeError, "not iterable"),
+        (3, TypeError, "where is 3; it must be a str or a path"),
         ([3], TypeError, "where is 3"),
         (b"x.tar", TypeError, "where is bytes"),
         ("s-{0..9.tar", ValueError, "s-{0..9.tar"),

@@ -1,5 +1,7 @@
 /* Without these: an error names the wrong byte or shard, two long paths look alike, or a password
  * of a URL ends in a log. */
+#include <errno.h>
+
 #include "base/error.h"
 #include "support/test.h"
 
@@ -45,6 +47,39 @@ static void statuses_have_their_names_for_ever(void **state)
     assert_string_equal(stk_stage_name(STK_STAGE_COUNT), "");
     assert_string_equal(stk_stage_name((stk_stage)-1), "");
     assert_string_equal(stk_version(), STK__VERSION);
+}
+
+static const char *cure(stk_status st, stk_stage stage, int os_errno, const char *source)
+{
+    stk_error err = STK_ERROR_INIT;
+
+    err.status = st;
+    err.stage = stage;
+    err.os_errno = os_errno;
+    snprintf(err.source, sizeof err.source, "%s", source);
+    return stk_error_cure(&err);
+}
+
+static void a_cure_goes_by_what_is_known(void **state)
+{
+    const char *usual;
+
+    (void)state;
+    for (int st = STK_EEXIST; st < STK_ESOURCE; st++) /* with nothing known that of the status */
+        assert_string_equal(
+            cure((stk_status)st, STK_STAGE_NONE, 0, ""), stk_status_cure((stk_status)st));
+    assert_string_equal(cure(STK_ESOURCE, STK_STAGE_OPEN, 0, "a"), "");
+    usual = cure(STK_ECORRUPT, STK_STAGE_DECODE, 0, "a.tar");
+    assert_non_null(strstr(usual, "on_error"));
+    assert_non_null(
+        strstr(cure(STK_ECORRUPT, STK_STAGE_MEMBER, 0, "a.tar"), "skip_damaged_shards"));
+    usual = cure(STK_ESOURCE, STK_STAGE_READ, ENOENT, "a.tar");
+    assert_string_not_equal(usual, cure(STK_ESOURCE, STK_STAGE_READ, EACCES, "a.tar"));
+    assert_string_not_equal(usual, cure(STK_ESOURCE, STK_STAGE_READ, ENOENT, "*.tar"));
+    assert_non_null(strstr(cure(STK_ESOURCE, STK_STAGE_READ, EACCES, "a"), "read"));
+    assert_non_null(strstr(cure(STK_ESOURCE, STK_STAGE_WRITE, EACCES, "a"), "write"));
+    assert_non_null(strstr(cure(STK_ESOURCE, STK_STAGE_WRITE, ENOSPC, "a"), "room"));
+    assert_non_null(strstr(cure(STK_ESOURCE, STK_STAGE_OPEN, EMFILE, "a"), "ulimit -n"));
 }
 
 static void fills_what_is_empty_and_rewrites_nothing(void **state)
@@ -239,6 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statuses_have_their_names_for_ever),
+        cmocka_unit_test(a_cure_goes_by_what_is_known),
         cmocka_unit_test(fills_what_is_empty_and_rewrites_nothing),
         cmocka_unit_test(success_and_null_are_left_alone),
         cmocka_unit_test(a_new_failure_drops_the_old_one),

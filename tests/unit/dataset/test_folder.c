@@ -135,7 +135,7 @@ static void a_flat_folder_has_no_classes(void **state)
     assert_described(ds, "1 jpg=1.jpg json=1.json\n2 jpg=2.jpg\n");
     assert_int_equal(stk_dataset_class_count(ds), 0);
     assert_string_equal(stk_dataset_shard_name(ds, 0), "d");
-    assert_true(has_note(ds, "1 files without an extension were left out; the first is README"));
+    assert_true(has_note(ds, "1 file without an extension was left out; the first is README"));
     stk_dataset_unref(ds);
 }
 
@@ -151,7 +151,7 @@ static void an_empty_class_keeps_its_number(void **state)
     assert_int_equal(stk_dataset_shard_start(ds, 2), 1);
     assert_true(has_note(ds, "class folder b holds no file, and keeps its number"));
     assert_true(has_note(ds, "class folder d holds no file"));
-    assert_true(has_note(ds, "1 files beside the class folders were left out"));
+    assert_true(has_note(ds, "1 file beside the class folders was left out"));
     stk_dataset_unref(ds);
 }
 
