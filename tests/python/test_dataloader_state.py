@@ -8,6 +8,8 @@ import pickle
 import sys
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
@@ -120,6 +122,212 @@ class Stream(IterableDataset):
         self.at = self.begin = state["at"]
 
 
+class Cursor:
+    """An iterator with a state. At its end it stands at the start again, as some do."""
+
+    def __init__(self, numbers):
+        self.numbers = numbers
+        self.at = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.at == len(self.numbers):
+            self.at = 0
+            raise StopIteration
+        self.at += 1
+        return torch.tensor(self.numbers[self.at - 1])
+
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.at = state["at"]
+
+
+def numbers_of(sizes):
+    """Those of the worker that asks, or all."""
+    info = get_worker_info()
+    parts = range(len(sizes)) if info is None else [info.id]
+    return [100 * part + k for part in parts for k in range(sizes[part])]
+
+
+class ByIterator(IterableDataset):
+    """Only the iterator has a state."""
+
+    def __init__(self, sizes):
+        self.sizes = sizes
+
+    def __iter__(self):
+        return Cursor(numbers_of(self.sizes))
+
+
+class ByBoth(ByIterator):
+    """The dataset has drawn a shift that its iterators need; the iterator has the position."""
+
+    def __init__(self, sizes, shift=1000):
+        super().__init__(sizes)
+        self.shift = shift
+
+    def __iter__(self):
+        self.shift += 7
+        return Cursor([n + self.shift for n in numbers_of(self.sizes)])
+
+    def state_dict(self):
+        return {"shift": self.shift - 7}
+
+    def load_state_dict(self, state):
+        self.shift = state["shift"]
+
+
+class OwnIterator(ByIterator):
+    """The dataset is its own iterator."""
+
+    def __iter__(self):
+        self.cursor = Cursor(numbers_of(self.sizes))
+        self.waiting = None
+        return self
+
+    def __next__(self):
+        return next(self.cursor)
+
+    def state_dict(self):
+        return self.cursor.state_dict()
+
+    def load_state_dict(self, state):
+        if hasattr(self, "cursor"):
+            self.cursor.load_state_dict(state)
+
+
+KINDS = [ByIterator, ByBoth, OwnIterator]
+
+
+def check_cuts(kind, sizes, cuts, persistent, **options):
+    """A run that is cut and restored twice is the uninterrupted one."""
+
+    # Another shift than at first: that of the state counts. (A worker that has handed out nothing yet
+    # has no state: it begins as the script has the dataset.)
+    other = {"shift": 5} if kind is ByBoth and "num_workers" not in options else {}
+    extra = {"persistent_workers": True} if persistent else {}
+
+    def loader(**changed):
+        return DataLoader(kind(sizes, **changed), **extra, **options)
+
+    whole = lists(loader())
+    done, state = [], None
+    for cut in cuts:
+        part = loader(**(other if state else {}))
+        if state is not None:
+            part.load_state_dict(state)
+        iterator = iter(part)
+        for _ in range(min(cut, len(whole) - len(done))):
+            done.append(next(iterator).tolist())
+        assert done == whole[: len(done)]
+        state = pickle.loads(pickle.dumps(part.state_dict()))
+        del iterator, part
+    last = loader(**other)
+    last.load_state_dict(state)
+    assert done + lists(last) == whole
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kind=st.sampled_from(KINDS),
+    size=st.integers(0, 12),
+    cuts=st.tuples(st.integers(0, 5), st.integers(0, 5)),
+    batch_size=st.sampled_from([None, 1, 2, 3, 5]),
+    drop_last=st.booleans(),
+)
+def test_any_stream_goes_on_anywhere(kind, size, cuts, batch_size, drop_last):
+    drop_last = drop_last and batch_size is not None
+    check_cuts(kind, [size], cuts, False, batch_size=batch_size, drop_last=drop_last)
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    kind=st.sampled_from(KINDS),
+    sizes=st.lists(st.integers(0, 7), min_size=1, max_size=3),
+    cuts=st.tuples(st.integers(0, 6), st.integers(0, 4)),
+    batch_size=st.sampled_from([None, 1, 2, 3]),
+    drop_last=st.booleans(),
+    prefetch_factor=st.integers(1, 3),
+    persistent=st.booleans(),
+    mode=st.sampled_from(["process", "thread"]),
+)
+@example(ByIterator, [3, 7, 1], (4, 1), 2, False, 2, False, "process")  # cut after two ends
+@example(ByBoth, [0, 5], (1, 1), 2, True, 1, True, "process")
+@example(ByBoth, [3, 7, 1], (4, 1), 2, False, 2, False, "thread")
+def test_streams_of_any_workers_go_on_anywhere(
+    kind, sizes, cuts, batch_size, drop_last, prefetch_factor, persistent, mode
+):
+    check_cuts(
+        kind,
+        sizes,
+        cuts,
+        persistent,
+        batch_size=batch_size,
+        drop_last=drop_last and batch_size is not None,
+        num_workers=len(sizes),
+        prefetch_factor=prefetch_factor,
+        worker_mode=mode,
+    )
+
+
+class Counted(Numbers):
+    """A map-style dataset that counts what was asked of it."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def __getitem__(self, i):
+        self.asked += 1
+        return 100 * i + self.asked
+
+    def state_dict(self):
+        return {"asked": self.asked}
+
+    def load_state_dict(self, state):
+        self.asked = state["asked"]
+
+
+@pytest.mark.parametrize("num_workers", [0, 1, 2, 3])
+def test_map_style_datasets_keep_their_state_too(num_workers):
+    def loader():
+        extra = {"persistent_workers": True} if num_workers == 3 else {}
+        return DataLoader(Counted(), 4, shuffle=True, num_workers=num_workers, **extra)
+
+    torch.manual_seed(5)
+    whole = lists(loader())
+    for taken in (0, 1, 4):
+        torch.manual_seed(5)
+        first = loader()
+        iterator = iter(first)
+        assert lists(next(iterator) for _ in range(taken)) == whole[:taken]
+        state = json.loads(json.dumps(first.state_dict()))
+        del iterator
+        other = loader()
+        other.load_state_dict(state)
+        assert lists(other) == whole[taken:]
+    with pytest.raises(ValueError, match="the states of a dataset"):
+        DataLoader(Counted(), 4, num_workers=num_workers + 1).load_state_dict(state)
+
+
+class Nesting(ByIterator):
+    """A stream out of a loader of its own."""
+
+    def __iter__(self):
+        return iter(DataLoader(Numbers(), 2))
+
+
+def test_a_loader_inside_of_a_stream_is_not_taken_for_it():
+    loader = DataLoader(Nesting([1]), None, num_workers=1)
+    whole = lists(loader)
+    iterator = iter(loader)
+    assert lists(next(iterator) for _ in range(3)) == whole[:3]
+    assert loader.state_dict()["dataset"] is None
+
+
 class Forgetful(IterableDataset):
     def __iter__(self):
         info = get_worker_info()
@@ -156,7 +364,10 @@ def test_states_of_something_else_are_refused():
     loader = make(0)
     with pytest.raises(ValueError, match="no state"):
         loader.load_state_dict({"a": 1})
-    loader.load_state_dict({})
+    iterator = iter(loader)
+    next(iterator)
+    loader.load_state_dict({})  # ignored: the iterator is still the one whose state counts
+    assert loader.state_dict()["yielded"] == 1
     streams = DataLoader(Stream(), 2, num_workers=3)
     iterator = iter(streams)
     next(iterator)

@@ -6,6 +6,7 @@ subclasses; what differs is where a batch lies and how it travels.
 
 from __future__ import annotations
 
+import copy
 import os
 import time
 import weakref
@@ -28,7 +29,8 @@ from .arena import Pool, default_ceiling
 from .direct import PoolCollate
 from .early import Early, certain
 from .obituary import MemoryGroups, late, obituary, tasks_of
-from .resume import Start, check, dataset_state, describe
+from .resume import Start, check, describe
+from .stateful import part_state, restore_dataset, restore_fetcher, stateful
 from .workers import Context
 
 
@@ -190,13 +192,15 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         """Let the next iterator go on where the state says.
 
         Map-style datasets: the same indices in the same order, none fetched again; any number of
-        workers. Iterable datasets: each worker's copy is given its own state by its
-        ``load_state_dict``; without one the batches already used are fetched and thrown away.
+        workers. Iterable datasets: each worker's copy, and the iterator it returns, is given its own
+        state by its ``load_state_dict``; where neither has one, the batches already used are fetched
+        and thrown away. Map-style datasets with a state are given theirs, too. An empty state is
+        ignored.
 
         Raises
         ------
         ValueError
-            Not such a state; or an iterable dataset with another number of workers.
+            Not such a state; or another number of workers, and a dataset that is iterable or has states.
         """
         if not state:
             return
@@ -237,7 +241,7 @@ class _Counting:
         return batch
 
     def _workers_state(self) -> tuple[Any, int]:
-        return dataset_state(self), -1
+        raise NotImplementedError
 
     def state_dict(self) -> dict[str, Any]:
         return describe(
@@ -249,14 +253,19 @@ class _InlineIter(_Counting, _SingleProcessDataLoaderIter):
     """Without workers."""
 
     def __init__(self, loader: DataLoader, start: Start) -> None:
-        state = start.state
-        if state is not None and state["dataset"] is not None:
-            loader.dataset.load_state_dict(state["dataset"])  # type: ignore[attr-defined]
+        parts = start.state["dataset"] if start.state is not None else None
+        part = parts[0] if parts else None
+        restore_dataset(part, loader.dataset)
         super().__init__(_LoaderView(loader, start))
+        restore_fetcher(part, self._dataset_fetcher)
         self._begin(loader, start)
         if self._collate_fn is default_collate:
             self._dataset_fetcher.collate_fn = PoolCollate(loader._buffers())
         pass_over(self, start)
+
+    def _workers_state(self) -> tuple[Any, int]:
+        part = part_state(self._dataset, self._dataset_fetcher)
+        return (None if part is None else [copy.deepcopy(part)]), -1  # it may be the living one
 
 
 def pass_over(iterator: Any, start: Start) -> None:
@@ -329,6 +338,7 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
             loader.persistent_workers
             and loader.worker_mode == "process"
             and getattr(loader, "in_order", True)
+            and not stateful(loader.dataset)
             and not isinstance(
                 loader.dataset, (torch.utils.data.IterableDataset, torch.utils.data.MapDataPipe)
             )
@@ -356,7 +366,8 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         if not first_iter:  # persistent workers begin another epoch
             self._turn = 0
             self._last_worker = -1
-            self._dataset_states = [None] * self._num_workers
+            if self._dataset_kind == _DatasetKind.Iterable:  # its streams begin anew
+                self._dataset_states = [None] * self._num_workers
             early, self._early = self._early, None
             with Start(loader, None) as start, early or nullcontext():
                 start.continued = True

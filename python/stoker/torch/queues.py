@@ -199,7 +199,7 @@ class ResultQueue:
         self._poll = select.poll()
         self._ready: deque[tuple[Any, Any, Any]] = deque()  # task, message, state
         self._warned = False
-        self.states: dict[int, Any] = {}  # of iterable datasets, by task
+        self.states: dict[int, Any] = {}  # of the dataset, by task
         # Of tasks that were sent early:
         self._lock = threading.Lock()
         self._parked: dict[int, tuple[Any, Any]] = {}  # results that nobody has asked for yet

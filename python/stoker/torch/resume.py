@@ -2,7 +2,8 @@
 
 For map-style datasets that is the state of the generators when the epoch began and the number of batches handed
 out: the same indices are drawn again, those already used are passed over, and no sample is fetched twice. For
-iterable datasets it is what the dataset itself says, in each worker, at the last batch handed out.
+iterable datasets it is what the dataset and its iterator say themselves, in each worker, at the last batch of that
+worker that was handed out; so it is for map-style datasets that have a state.
 """
 
 from __future__ import annotations
@@ -13,16 +14,11 @@ from itertools import chain, islice
 from typing import Any
 
 import torch
-from torch.utils.data import IterableDataset, get_worker_info
+from torch.utils.data import IterableDataset
 
-VERSION = 1
+from .stateful import stateful
 
-
-def stateful(thing: Any) -> bool:
-    """Does it have a state of its own, in the words of torchdata?"""
-    return callable(getattr(thing, "state_dict", None)) and callable(
-        getattr(thing, "load_state_dict", None)
-    )
+VERSION = 2
 
 
 def generators_of(loader: Any) -> dict[str, torch.Generator | None]:
@@ -140,22 +136,6 @@ def draw_now(iterator: Iterator[Any]) -> Iterator[Any]:
     return chain(first, iterator)
 
 
-def _state_of(dataset: Any) -> Any:
-    is_stream = isinstance(dataset, IterableDataset)
-    return dataset.state_dict() if is_stream and stateful(dataset) else None
-
-
-def dataset_state(iterator: Any) -> Any:
-    """State of an iterable dataset in this process, if it has one."""
-    return _state_of(iterator._dataset)
-
-
-def worker_state() -> Any:
-    """In a worker: the same for its copy of the dataset."""
-    info = get_worker_info()
-    return None if info is None else _state_of(info.dataset)
-
-
 def describe(
     start: Start, yielded: int, finished: bool, workers: Any, last_worker: int
 ) -> dict[str, Any]:
@@ -181,15 +161,16 @@ def check(state: Any, loader: Any) -> dict[str, Any]:
     if not isinstance(state, dict) or state.get("version") != VERSION:
         raise ValueError("this is no state of a stoker.torch.DataLoader, or one of another version")
     iterable = isinstance(loader.dataset, IterableDataset)
-    if iterable and state["num_workers"] != loader.num_workers:
+    divided = iterable or (state["dataset"] is not None and not state["finished"])
+    if divided and state["num_workers"] != loader.num_workers:
         raise ValueError(
             f"the state was saved with {state['num_workers']} workers, this loader has {loader.num_workers}; "
-            "the parts of an iterable dataset belong to its workers"
+            "the parts of an iterable dataset, and the states of a dataset that has them, belong to its workers"
         )
     if iterable and state["dataset"] is None and state["yielded"] and not state["finished"]:
         warnings.warn(
-            "the iterable dataset has no state_dict() and load_state_dict(): the batches already used are "
-            "fetched again and thrown away",
+            "neither the iterable dataset nor its iterator has state_dict() and load_state_dict(): the batches "
+            "already used are fetched again and thrown away",
             RuntimeWarning,
             stacklevel=3,
         )

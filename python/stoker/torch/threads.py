@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch._utils import ExceptionWrapper
-from torch.utils.data import IterableDataset, IterDataPipe
+from torch.utils.data import IterDataPipe
 from torch.utils.data._utils import fetch, signal_handling
 from torch.utils.data._utils import worker as torch_worker
 from torch.utils.data._utils.collate import default_collate
@@ -36,7 +36,7 @@ from .arena import Pool
 from .dataloader import _WorkersIter
 from .direct import PoolCollate
 from .obituary import tasks_of
-from .resume import stateful, worker_state
+from .stateful import part_state, restore_dataset, restore_fetcher, stateful
 from .worker_info import acting_as
 
 STOP_SECONDS = 3.0  # how long the end of an iterator waits for threads that are inside a sample
@@ -79,7 +79,7 @@ class ResultQueue:
 
     def __init__(self) -> None:
         self._line: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self.states: dict[int, Any] = {}  # of iterable datasets, by task
+        self.states: dict[int, Any] = {}  # of the dataset, by task
 
     def get(self, timeout: float | None = None) -> Any:
         """The next batch with its task. `queue.Empty` after `timeout` seconds, or when a worker died."""
@@ -153,11 +153,9 @@ def _own(dataset: Any) -> Any:
     """The dataset as one worker uses it: the very object, or a copy where its position is a part of it.
 
     Two workers cannot stand at two places of one object. torch's pipes allow one iterator at a time, and a
-    stream with `state_dict` says where *it* stands.
+    dataset with `state_dict` says where *it* stands.
     """
-    alone = isinstance(dataset, IterDataPipe) or (
-        isinstance(dataset, IterableDataset) and stateful(dataset)
-    )
+    alone = isinstance(dataset, IterDataPipe) or stateful(dataset)
     return copy.deepcopy(dataset) if alone else dataset
 
 
@@ -262,10 +260,9 @@ class Worker:
                 assert shared_seed is not None
                 apply_random_seed(orders.dataset, torch.Generator().manual_seed(shared_seed))
             if first:
-                if self._state is not None:
-                    orders.dataset.load_state_dict(self._state)
                 if orders.init_fn is not None:
                     orders.init_fn(orders.number)
+                restore_dataset(self._state, orders.dataset)
             self._fetcher = _DatasetKind.create_fetcher(  # type: ignore[no-untyped-call]
                 orders.kind,
                 orders.dataset,
@@ -273,6 +270,8 @@ class Worker:
                 orders.collate_fn,
                 orders.drop_last,
             )
+            if first:
+                restore_fetcher(self._state, self._fetcher)
         except Exception:
             self._failure = ExceptionWrapper(where=self._where)  # type: ignore[no-untyped-call]
 
@@ -298,12 +297,13 @@ class Worker:
         if self._failure is not None:
             return self._failure, None
         try:
-            return self._fetcher.fetch(index), copy.deepcopy(worker_state())
+            data = self._fetcher.fetch(index)
         except Exception as error:
             if isinstance(error, StopIteration) and self._orders.kind == _DatasetKind.Iterable:
                 self._ended = True
                 return torch_worker._IterableDatasetStopIteration(self._orders.number), None
-            return ExceptionWrapper(where=self._where), None  # type: ignore[no-untyped-call]
+            data = ExceptionWrapper(where=self._where)  # type: ignore[no-untyped-call]
+        return data, copy.deepcopy(part_state(self._orders.dataset, self._fetcher))
 
 
 class Context:
@@ -314,7 +314,7 @@ class Context:
     pool : Pool
         Buffers for batches of the default collation; of the loader, so that all epochs use them.
     states : list, optional
-        Of iterable datasets, for the workers in their order.
+        Of the dataset, for the workers in their order.
     """
 
     def __init__(self, pool: Pool, states: list[Any] | None = None) -> None:

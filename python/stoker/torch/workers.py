@@ -16,13 +16,14 @@ import threading
 from typing import Any
 
 from torch._utils import ExceptionWrapper
-from torch.utils.data import IterableDataset, get_worker_info
+from torch.utils.data import get_worker_info
+from torch.utils.data._utils.worker import _IterableDatasetStopIteration
 
 from .arena import FREE, Seat, Writer
 from .event import Event
 from .queues import ResultQueue, TaskQueue, framed, write_all
-from .resume import worker_state
 from .server import process_class
+from .stateful import Fetching
 from .transport import Packer
 
 
@@ -34,11 +35,13 @@ class WorkerEnd:
         self.seat = seat
         self.ceiling = ceiling
         self.parent = parent
-        self.state = state  # of the iterable dataset, to go on from; None: afresh
+        self.state = state  # of the dataset, to go on from; None: afresh
+        self.fetching: Fetching | None = None
         self.packer: Packer | None = None
 
     def start(self) -> None:
         self.seat.note_memory()
+        self.fetching = Fetching(self.state)
         self.packer = Packer(Writer(self.seat.memory, self.ceiling))
         threading.Thread(
             target=_die_with, args=(self.parent,), name="stoker-parent", daemon=True
@@ -55,9 +58,11 @@ class WorkerEnd:
     def _reply(self, index: Any, data: Any) -> bytes:
         """The message to the parent. What cannot be sent is the error of its task, no death of the worker."""
         assert self.packer is not None
-        message = None
+        assert self.fetching is not None
+        message = state = None
         try:
-            state = worker_state()
+            if type(index) is int and not isinstance(data, _IterableDatasetStopIteration):
+                state = self.fetching.state()
             message = self.packer.pack(data)
             return framed((index, message, state))
         except Exception:
@@ -116,20 +121,9 @@ def worker_main(target: Any, end: WorkerEnd, args: tuple[Any, ...]) -> None:
     end.start()
     keep_private()
     assert end.packer is not None
-    if end.state is not None:
-        _dataset_in(args).load_state_dict(end.state)
     given = [end if isinstance(a, _Results) else direct(a, end.packer) for a in args]
     args = ()
     target(*given)
-
-
-def _dataset_in(args: tuple[Any, ...]) -> Any:
-    """The dataset among the arguments of torch's loop: by itself, or in a list that lets go of it."""
-    for argument in args:
-        inside = argument[0] if isinstance(argument, list) and argument else argument
-        if isinstance(inside, IterableDataset):
-            return inside
-    raise RuntimeError("no iterable dataset among the arguments of the worker")
 
 
 class Context:
@@ -137,7 +131,7 @@ class Context:
 
     def __init__(self, context: Any, ceiling: int, states: list[Any] | None = None) -> None:
         self._context = context
-        self._states = list(states or [])  # of iterable datasets, for the workers in their order
+        self._states = list(states or [])  # of the dataset, for the workers in their order
         self._ceiling = ceiling
         self._started = 0  # workers
         self._results: ResultQueue | None = None
