@@ -6,7 +6,8 @@ the batch it was made for and used again for others, whichever worker has the ne
 
 Who writes what: a worker takes a slot that is free, or makes one, under a lock of the file that the system takes
 back from whoever dies; it alone marks its slot as filled. The parent alone marks it as free, when the last array or tensor
-that shows it is gone, and needs no lock for it.
+that shows it is gone, and needs no lock for it. Where the mappings are registered as pinned memory (pinned.py), it does
+so later: when no device reads from the slot any more.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
 from multiprocessing import reduction
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .pinned import Registrar, Registration
 
 from .mapping import map_file
 
@@ -76,6 +80,9 @@ class Memory:
 
     def set_state(self, slot: int, state: int) -> None:
         self.head[_STATES + slot] = state
+
+    def state(self, slot: int) -> int:
+        return self.head[_STATES + slot]
 
     def free_slots(self) -> Iterator[int]:
         """The slots that are free now."""
@@ -269,18 +276,62 @@ def lease(buffer: mmap.mmap, released: Callable[[], object]) -> ctypes.Array[cty
 
 
 class Reader:
-    """The parent's side."""
+    """The parent's side. With a registrar what it maps is pinned memory."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, registrar: Registrar | None = None) -> None:
         self.memory = memory
-        self.maps: dict[int, mmap.mmap] = {}
+        self.maps: dict[int, mmap.mmap] = {}  # by slot
+        self._registrar = registrar
+        self._registrations: dict[int, Registration | None] = {}
+        self._pid = os.getpid()
 
     def lease(self, number: int, offset: int, capacity: int) -> ctypes.Array[ctypes.c_char]:
         """The bytes of a filled slot; it is free again when the last thing that shows them is gone."""
-        buffer = self.maps.get(offset)
+        buffer = self.maps.get(number)
         if buffer is None:
-            buffer = self.maps[offset] = map_file(self.memory.fd, capacity, offset)
-        return lease(buffer, partial(self.memory.set_state, number, FREE))
+            buffer = self._map(number, offset, capacity)
+        free = partial(self._free, self.memory, number, self._pid)
+        return lease(buffer, _after(self._registrar, self._registrations.get(number), free))
+
+    def _map(self, number: int, offset: int, capacity: int) -> mmap.mmap:
+        for slot in [slot for slot in self.maps if self.memory.state(slot) == RETIRED]:
+            del self.maps[slot]
+            self._registrations.pop(slot, None)
+        buffer = self.maps[number] = map_file(self.memory.fd, capacity, offset)
+        if self._registrar is not None:
+            self._registrations[number] = self._registrar.register(buffer)
+        return buffer
+
+    @staticmethod
+    def _free(memory: Memory, number: int, pid: int) -> None:
+        if (
+            os.getpid() == pid
+        ):  # not in a forked child: the head is shared, and the parent's batch lives
+            memory.set_state(number, FREE)
+
+
+def _after(
+    registrar: Registrar | None, registration: Registration | None, free: Callable[[], object]
+) -> Callable[[], object]:
+    """The end of a lease: what is registered waits for the devices, all else does not."""
+    if registrar is None or registration is None:
+        return free
+    return partial(registrar.later, free, registration)
+
+
+class Buffer:
+    """Memory of a pool. Private: a forked child goes on with a copy, not with the parent's batches.
+
+    Only what is registered is shared: a fork makes private pages be copied at the next write, and
+    devices would go on with those from before.
+    """
+
+    __slots__ = ("bytes", "registration")
+
+    def __init__(self, capacity: int, registrar: Registrar | None) -> None:
+        kind = mmap.MAP_PRIVATE if registrar is None else mmap.MAP_SHARED
+        self.bytes = mmap.mmap(-1, capacity, flags=kind | mmap.MAP_ANONYMOUS)
+        self.registration = registrar.register(self.bytes) if registrar is not None else None
 
 
 class Pool:
@@ -290,22 +341,29 @@ class Pool:
     thread. So nothing is locked: every step on the two lists is one that the interpreter does not interrupt.
     """
 
-    def __init__(self, ceiling: int) -> None:
+    def __init__(self, ceiling: int, registrar: Registrar | None = None) -> None:
         self.ceiling = ceiling
-        self.free: list[mmap.mmap] = []
+        self.registrar = registrar
+        self.free: list[Buffer] = []
         self.sizes: list[int] = []  # of all buffers there are
 
     def lease(self, size: int) -> ctypes.Array[ctypes.c_char] | None:
         """Memory of at least `size` bytes, its own until nothing shows it; None over the ceiling."""
+        registrar = self.registrar
+        if registrar is not None and registrar.pid != os.getpid():
+            return None  # a forked child: what is registered is shared with the parent
         buffer = self._take(size)
         if buffer is None:
             buffer = self._make(align(size, PAGE))
-        return None if buffer is None else lease(buffer, partial(self.free.append, buffer))
+        if buffer is None:
+            return None
+        back = partial(self.free.append, buffer)
+        return lease(buffer.bytes, _after(registrar, buffer.registration, back))
 
-    def _take(self, size: int) -> mmap.mmap | None:
+    def _take(self, size: int) -> Buffer | None:
         """The smallest buffer that is free and large enough."""
-        for buffer in sorted(self.free[:], key=len):
-            if len(buffer) >= size:
+        for buffer in sorted(self.free[:], key=lambda b: len(b.bytes)):
+            if len(buffer.bytes) >= size:
                 try:
                     self.free.remove(buffer)
                 except ValueError:
@@ -313,11 +371,10 @@ class Pool:
                 return buffer
         return None
 
-    def _make(self, size: int) -> mmap.mmap | None:
+    def _make(self, size: int) -> Buffer | None:
         self.sizes.append(size)  # first, so that two threads cannot both take the last room
         if sum(self.sizes) <= self.ceiling:
             with contextlib.suppress(OSError):
-                # Private: a forked child goes on with a copy, not with the parent's batches.
-                return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+                return Buffer(size, self.registrar)
         self.sizes.remove(size)
         return None

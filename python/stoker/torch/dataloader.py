@@ -29,6 +29,7 @@ from .arena import Pool, default_ceiling
 from .direct import PoolCollate
 from .early import Early, certain
 from .obituary import MemoryGroups, late, obituary, tasks_of
+from .pinned import Registrar, registrar_for
 from .resume import Start, check, describe
 from .stateful import part_state, restore_dataset, restore_fetcher, stateful
 from .workers import Context
@@ -50,6 +51,9 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     snapshot_every_n_steps : int, keyword only
         Accepted for scripts that were written for torchdata's StatefulDataLoader; a state can be taken
         at every step, and costs nothing before it is.
+    register_arena : bool, keyword only
+        With `pin_memory` and CUDA: register the arena itself as pinned memory, so that pinning copies
+        nothing. False: pinned memory is a copy, as in torch. True; no effect without CUDA 12.5 or later.
 
     Notes
     -----
@@ -86,6 +90,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         worker_mode: str = "process",
         arena_bytes: int | None = None,
         snapshot_every_n_steps: int = 1,
+        register_arena: bool = True,
     ) -> None:
         if worker_mode not in ("process", "thread"):
             raise ValueError(f"worker_mode is {worker_mode!r}; it must be 'process' or 'thread'")
@@ -121,6 +126,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         self._refuse_context()
         self.arena_bytes = arena_bytes
         self.snapshot_every_n_steps = snapshot_every_n_steps
+        self.register_arena = register_arena
         self._pool: Pool | None = None
         self._latest: weakref.ref[Any] | None = None
         self._waiting: dict[str, Any] | None = None  # a state for the next iterator
@@ -165,8 +171,9 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             return _WorkersIter(self, start)
 
     def _buffers(self) -> Pool:
-        if self._pool is None:
-            self._pool = Pool(self.arena_bytes)
+        registrar = registrar_for(self)
+        if self._pool is None or self._pool.registrar is not registrar:
+            self._pool = Pool(self.arena_bytes, registrar)
         return self._pool
 
     def state_dict(self) -> dict[str, Any]:
@@ -214,6 +221,7 @@ class _Counting:
     _start: Start
     _stoker_yielded: int
     _stoker_done: bool
+    _registrar: Registrar | None = None
 
     def _belong_to(self, loader: DataLoader) -> None:
         # Weak: the loader holds an iterator of persistent workers, and they end when the last one who holds the
@@ -229,6 +237,8 @@ class _Counting:
 
     def _next_data(self) -> Any:
         # Not __next__: its caller is whom torch's warnings about lengths are to point at.
+        if self._registrar is not None:
+            self._registrar.look()
         try:
             batch = super()._next_data()  # type: ignore[misc]
         except StopIteration:
@@ -236,6 +246,8 @@ class _Counting:
             loader = self._loader()
             if loader is not None:
                 loader._finished = self.state_dict()
+            if self._registrar is not None:
+                self._registrar.look()  # the workers may have ended: with idle devices all is given back
             raise
         self._stoker_yielded += 1
         return batch
@@ -256,7 +268,9 @@ class _InlineIter(_Counting, _SingleProcessDataLoaderIter):
         parts = start.state["dataset"] if start.state is not None else None
         part = parts[0] if parts else None
         restore_dataset(part, loader.dataset)
-        super().__init__(_LoaderView(loader, start))
+        view = _LoaderView(loader, start)
+        self._registrar = view.registrar
+        super().__init__(view)
         restore_fetcher(part, self._dataset_fetcher)
         self._begin(loader, start)
         if self._collate_fn is default_collate:
@@ -293,6 +307,7 @@ class _LoaderView:
 
     def __init__(self, loader: DataLoader, start: Start) -> None:
         self._loader = loader
+        self.registrar = registrar_for(loader)
         iterable = isinstance(loader.dataset, torch.utils.data.IterableDataset)
         self._index_sampler = (
             loader._index_sampler if iterable else start.indices(loader._index_sampler)
@@ -306,7 +321,9 @@ class _LoaderView:
             self.multiprocessing_context: Any = threads.Context(loader._buffers(), states)
         else:
             context = loader.multiprocessing_context or torch.multiprocessing
-            self.multiprocessing_context = Context(context, loader.arena_bytes, states)
+            self.multiprocessing_context = Context(
+                context, loader.arena_bytes, states, self.registrar
+            )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
@@ -344,7 +361,9 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
             )
             and certain(loader._index_sampler)
         )
-        super().__init__(_LoaderView(loader, start))
+        view = _LoaderView(loader, start)
+        self._registrar = view.registrar
+        super().__init__(view)
         self._begin(loader, start)
         pass_over(self, start)
 

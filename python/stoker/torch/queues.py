@@ -20,6 +20,7 @@ from torch.utils.data._utils.worker import _ResumeIteration
 
 from .arena import FREE, Memory, Reader
 from .early import Early
+from .pinned import Registrar
 from .transport import BY_VALUE, unpack
 
 PIPE_BYTES = 1 << 20  # tasks of a worker that wait in its pipe: plenty for indices
@@ -190,9 +191,9 @@ class ResultQueue:
     One thread at a time gets; another one may send tasks early and start the epoch meanwhile.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, registrar: Registrar | None = None) -> None:
         self.memory = Memory()
-        self._reader = Reader(self.memory)
+        self._reader = Reader(self.memory, registrar)
         self._ends: dict[int, tuple[Any, Messages]] = {}  # by descriptor
         self._living: dict[int, Any] = {}  # workers, by sentinel
         self._ended = False  # a worker has, and nobody was told yet
@@ -205,7 +206,9 @@ class ResultQueue:
         self._parked: dict[int, tuple[Any, Any]] = {}  # results that nobody has asked for yet
         self._claimed: dict[int, int | None] = {}  # what they turned out to be; None: not needed
         self._resumed: list[Any] | None = None  # workers' answers to an early start of an epoch
-        self._wake = -1
+        self._closing = False
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._poll.register(self._wake, select.POLLIN)
 
     def add(self, connection: Any) -> None:
         self._ends[connection.fileno()] = (connection, Messages(connection.fileno()))
@@ -245,7 +248,7 @@ class ResultQueue:
         for descriptor, _ in self._poll.poll(None if timeout is None else timeout * 1000):
             if descriptor == self._wake:
                 os.eventfd_read(self._wake)
-                came = True
+                came = not self._closing
                 continue
             connection_and_messages = self._ends.get(descriptor)
             if connection_and_messages is None:
@@ -287,9 +290,6 @@ class ResultQueue:
     def hold(self) -> None:
         """An epoch is begun early: what workers answer to that is for later."""
         self._resumed = []
-        if self._wake < 0:
-            self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-            self._poll.register(self._wake, select.POLLIN)
 
     def release(self) -> None:
         """The epoch is asked for: the answers may be seen."""
@@ -318,7 +318,10 @@ class ResultQueue:
             )
 
     def put(self, obj: Any) -> None:
-        """What torch puts here itself only wakes a thread that pins memory; nothing has to arrive."""
+        """What torch puts here itself only wakes the thread that pins memory, to end it; nothing has to arrive."""
+        self._closing = True
+        if self._wake >= 0:
+            os.eventfd_write(self._wake, 1)
 
     def cancel_join_thread(self) -> None:
         """Nothing is joined anyway."""

@@ -21,6 +21,7 @@ from torch.utils.data._utils.worker import _IterableDatasetStopIteration
 
 from .arena import FREE, Seat, Writer
 from .event import Event
+from .pinned import Registrar
 from .queues import ResultQueue, TaskQueue, framed, write_all
 from .server import process_class
 from .stateful import Fetching
@@ -129,8 +130,15 @@ def worker_main(target: Any, end: WorkerEnd, args: tuple[Any, ...]) -> None:
 class Context:
     """What torch's iterator takes for a multiprocessing context."""
 
-    def __init__(self, context: Any, ceiling: int, states: list[Any] | None = None) -> None:
+    def __init__(
+        self,
+        context: Any,
+        ceiling: int,
+        states: list[Any] | None = None,
+        registrar: Registrar | None = None,
+    ) -> None:
         self._context = context
+        self._registrar = registrar
         self._states = list(states or [])  # of the dataset, for the workers in their order
         self._ceiling = ceiling
         self._started = 0  # workers
@@ -140,7 +148,7 @@ class Context:
         if (
             self._results is None
         ):  # torch asks for the results first, then for the tasks of each worker
-            self._results = ResultQueue()
+            self._results = ResultQueue(self._registrar)
             return self._results
         return TaskQueue(self._context)
 
