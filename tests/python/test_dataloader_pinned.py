@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 import pathlib
+import queue
 import random
 import sys
 import threading
@@ -16,6 +17,7 @@ torch = pytest.importorskip("torch")
 
 from stoker.torch import DataLoader, pinned  # noqa: E402
 from stoker.torch.arena import FILLED  # noqa: E402
+from stoker.torch.queues import ResultQueue  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
@@ -57,16 +59,6 @@ def cuda(monkeypatch, driver):
     assert all(mapped(*pair) for pair in driver.registered.items())
 
 
-def states(iterator):
-    """The state bytes of the slots of all workers."""
-    readers = iterator._worker_result_queue._readers.values()
-    return [reader.memory.states[: len(reader.maps)] for reader in readers]
-
-
-def taken(iterator):
-    return sum(part.count(bytes([FILLED])) for part in states(iterator))
-
-
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_pinning_copies_nothing(cuda, driver, num_workers):
     loader = DataLoader(Rows(), 4, shuffle=True, num_workers=num_workers, pin_memory=True)
@@ -104,20 +96,20 @@ def test_a_slot_is_not_overwritten_under_a_pending_copy(cuda, driver, num_worker
 
 
 def test_a_slot_is_free_only_when_its_event_is_done(cuda, driver):
-    iterator = iter(DataLoader(Rows(), 4, num_workers=1, pin_memory=True))
-    batch = next(iterator)
-    driver.copy(batch[0])
-    number_held = taken(iterator)
-    del batch
-    cuda.registrar.look()
-    cuda.registrar.look()
+    iterator = iter(DataLoader(Rows(8), 4, num_workers=1, pin_memory=True))
+    batches = [next(iterator), next(iterator)]  # all there are: the worker takes no slot any more
+    results = iterator._worker_result_queue
+    slots = range(results.memory.count())
+    assert sum(results.memory.state(slot) == FILLED for slot in slots) == 2
+    driver.copy(batches[0][0])
+    batches.clear()
+    for _ in range(3):
+        cuda.registrar.look()
+        assert sum(results.memory.state(slot) == FILLED for slot in slots) == 2
     assert driver.records == 1
-    assert taken(iterator) >= number_held
-    first = states(iterator)[0][0]
-    assert first == FILLED
     driver.run()
     cuda.registrar.look()
-    assert states(iterator)[0][0] != FILLED
+    assert not any(results.memory.state(slot) == FILLED for slot in slots)
 
 
 def test_all_is_given_back_after_the_last_batch(cuda, driver):
@@ -321,8 +313,7 @@ def test_what_cannot_be_registered_is_copied_and_free_at_once(cuda, driver, capl
     assert driver.records == 0
     assert [record.name for record in caplog.records] == ["stoker.torch"]
     assert "OUT_OF_MEMORY" in caplog.text
-    readers = loader._iterator._worker_result_queue._readers.values()
-    assert max(len(reader.maps) for reader in readers) <= 6
+    assert len(loader._iterator._worker_result_queue._reader.maps) <= 10
 
 
 @pytest.mark.parametrize("num_workers", [0, 1])
@@ -352,3 +343,55 @@ def test_only_cuda_is_registered(cuda, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(torch.cuda, "is_available", lambda: False)
         assert pinned.registrar_for(loader) is None
+
+
+def test_the_thread_that_pins_ends_at_once():
+    """torch joins it at the end of each epoch; what wakes it is what torch puts into the queue of results."""
+    results = ResultQueue()
+    seen = []
+
+    def wait():
+        try:
+            results.get(600)
+        except queue.Empty:
+            seen.append("woken")
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    results.put((None, None))
+    thread.join(60)
+    assert seen == ["woken"]
+    results.close()
+
+
+def test_a_retired_slot_is_given_back(cuda, driver):
+    """Batches that grow: the system gets the memory of the small slots back, and so does the driver."""
+
+    class Growing(Rows):
+        def __getitem__(self, i):
+            return torch.full((20_000 if i < 40 else 80_000,), i % 251, dtype=torch.uint8), i
+
+    loader = DataLoader(Growing(160), 4, num_workers=1, pin_memory=True)
+    iterator = iter(loader)
+    for batch in iterator:
+        assert right(batch)
+        small = [size for size in driver.registered.values() if size < 300_000]
+        if batch[1][0] == 40:
+            assert small
+    assert not [size for size in driver.registered.values() if size < 300_000]
+
+
+def test_without_pinning_a_forked_child_has_buffers_of_its_own():
+    loader = DataLoader(Rows(width=40_000), 4)
+    kept = next(iter(loader))
+    pid = os.fork()
+    if pid == 0:
+        torch.set_num_threads(1)
+        del kept  # its buffer is used again, for other rows
+        iterator = iter(loader)
+        next(iterator)
+        batches = [next(iterator) for _ in range(3)]
+        os._exit(0 if all(right(batch) for batch in batches) else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert right(kept)
+    assert kept[1].tolist() == [0, 1, 2, 3]
