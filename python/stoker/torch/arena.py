@@ -333,6 +333,9 @@ class Buffer:
         self.bytes = mmap.mmap(-1, capacity, flags=kind | mmap.MAP_ANONYMOUS)
         self.registration = registrar.register(self.bytes) if registrar is not None else None
 
+    def __len__(self) -> int:
+        return len(self.bytes)
+
 
 class Pool:
     """Buffers of this process for batches that are made in it: the same rule, no memfd.
@@ -362,8 +365,8 @@ class Pool:
 
     def _take(self, size: int) -> Buffer | None:
         """The smallest buffer that is free and large enough."""
-        for buffer in sorted(self.free[:], key=lambda b: len(b.bytes)):
-            if len(buffer.bytes) >= size:
+        for buffer in sorted(self.free[:], key=len):
+            if len(buffer) >= size:
                 try:
                     self.free.remove(buffer)
                 except ValueError:
