@@ -350,6 +350,11 @@ class Pool:
         self.free: list[Buffer] = []
         self.sizes: list[int] = []  # of all buffers there are
 
+    @property
+    def total(self) -> int:
+        """Bytes of all buffers there are."""
+        return sum(self.sizes)
+
     def lease(self, size: int) -> ctypes.Array[ctypes.c_char] | None:
         """Memory of at least `size` bytes, its own until nothing shows it; None over the ceiling."""
         registrar = self.registrar
@@ -376,7 +381,7 @@ class Pool:
 
     def _make(self, size: int) -> Buffer | None:
         self.sizes.append(size)  # first, so that two threads cannot both take the last room
-        if sum(self.sizes) <= self.ceiling:
+        if self.total <= self.ceiling:
             with contextlib.suppress(OSError):
                 return Buffer(size, self.registrar)
         self.sizes.remove(size)

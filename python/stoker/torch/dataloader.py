@@ -26,6 +26,7 @@ from torch.utils.data.dataloader import (
 )
 
 from .arena import Pool, default_ceiling
+from .auto import Auto, resolved
 from .direct import PoolCollate
 from .early import Early, certain
 from .obituary import MemoryGroups, late, obituary, tasks_of
@@ -35,12 +36,25 @@ from .stateful import part_state, restore_dataset, restore_fetcher, stateful
 from .workers import Context
 
 
+def refuse_context(worker_mode: str, context: Any) -> None:
+    """A way to start processes is no way to start threads."""
+    if worker_mode == "thread" and context is not None:
+        raise ValueError(
+            "multiprocessing_context says how processes are started, and worker_mode='thread' starts none; "
+            "give one of the two"
+        )
+
+
 class DataLoader(torch.utils.data.DataLoader[Any]):
     """A drop-in for `torch.utils.data.DataLoader`: the same batches, errors and draws, another transport.
 
     Parameters
     ----------
     All of `torch.utils.data.DataLoader`, with their meaning, and
+    num_workers : int or "auto"
+        "auto" measures a few samples of a map-style dataset now and chooses; `num_workers` is then the
+        number, and `auto` says why, with what was measured. Random numbers that are drawn in workers
+        depend on their number: give one where runs must repeat bit for bit.
     worker_mode : "process" or "thread", keyword only
         What workers are. Threads share this process, its dataset object and its global random streams,
         which they neither seed nor touch: `get_worker_info().rng` has streams of each worker's own.
@@ -74,7 +88,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         shuffle: bool | None = None,
         sampler: Any = None,
         batch_sampler: Any = None,
-        num_workers: int = 0,
+        num_workers: int | str = 0,
         collate_fn: Callable[[Any], Any] | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
@@ -94,6 +108,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     ) -> None:
         if worker_mode not in ("process", "thread"):
             raise ValueError(f"worker_mode is {worker_mode!r}; it must be 'process' or 'thread'")
+        refuse_context(worker_mode, multiprocessing_context)
         if arena_bytes is None:
             arena_bytes = default_ceiling()
         for name, value in (
@@ -102,28 +117,31 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         ):
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise ValueError(f"{name} is {value!r}; it must be an integer of 0 or more")
-        newer: dict[str, Any] = {} if in_order else {"in_order": False}  # torch 2.6 and later
-        super().__init__(
-            dataset,
-            batch_size,
-            shuffle,
-            sampler,
-            batch_sampler,
-            num_workers,
-            collate_fn,
-            pin_memory,
-            drop_last,
-            timeout,
-            worker_init_fn,
-            multiprocessing_context,
-            generator,
-            prefetch_factor=prefetch_factor,
-            persistent_workers=persistent_workers,
-            pin_memory_device=pin_memory_device,
-            **newer,
-        )
+        given: dict[str, Any] = {
+            "dataset": dataset,
+            "batch_size": batch_size,
+            "shuffle": shuffle,
+            "sampler": sampler,
+            "batch_sampler": batch_sampler,
+            "num_workers": num_workers,
+            "collate_fn": collate_fn,
+            "pin_memory": pin_memory,
+            "drop_last": drop_last,
+            "timeout": timeout,
+            "worker_init_fn": worker_init_fn,
+            "multiprocessing_context": multiprocessing_context,
+            "generator": generator,
+            "prefetch_factor": prefetch_factor,
+            "persistent_workers": persistent_workers,
+            "pin_memory_device": pin_memory_device,
+        }
+        if not in_order:
+            given["in_order"] = False  # torch 2.6 and later
+        self._auto: Auto | None = None
+        if isinstance(num_workers, str):
+            self._auto, given = resolved(given, worker_mode, arena_bytes)
+        super().__init__(**given)
         self.worker_mode = worker_mode
-        self._refuse_context()
         self.arena_bytes = arena_bytes
         self.snapshot_every_n_steps = snapshot_every_n_steps
         self.register_arena = register_arena
@@ -139,12 +157,15 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         """
         return {**vars(self), "_pool": None, "_latest": None}
 
-    def _refuse_context(self) -> None:
-        if self.worker_mode == "thread" and self.multiprocessing_context is not None:
-            raise ValueError(
-                "multiprocessing_context says how processes are started, and worker_mode='thread' starts none; "
-                "give one of the two"
-            )
+    @property
+    def auto(self) -> Auto | None:
+        """What `num_workers="auto"` chose and why, with what was measured; None: a number was given."""
+        # No attribute of the instance: frameworks give those to the constructor of a loader like this one.
+        return self._auto
+
+    def check_worker_number_rationality(self) -> None:
+        if self._auto is None or self._auto.num_workers != self.num_workers:
+            super().check_worker_number_rationality()
 
     def __iter__(self) -> Any:
         old: Any = self._iterator
@@ -166,7 +187,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             if self.worker_mode == "thread":
                 from .threads import ThreadsIter
 
-                self._refuse_context()
+                refuse_context(self.worker_mode, self.multiprocessing_context)
                 return ThreadsIter(self, start)
             return _WorkersIter(self, start)
 
@@ -314,6 +335,9 @@ class _LoaderView:
         )
         if loader.num_workers == 0:
             return
+        if loader.prefetch_factor is None:  # the number was 0 when the loader was made
+            dropped = loader.auto.dropped if loader.auto is not None else {}
+            self.prefetch_factor = dropped.get("prefetch_factor", 2)
         states = start.state["dataset"] if start.state is not None else None
         if loader.worker_mode == "thread":
             from . import threads

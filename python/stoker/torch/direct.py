@@ -57,17 +57,15 @@ def _ints(batch: Any, *, collate_fn_map: Any = None) -> Any:
 class _Direct:
     """`default_collate` whose tensors are stacked by `stack` where they can be."""
 
-    def __init__(self) -> None:
-        # In place of which of torch's functions which of ours; what users have put there stays.
-        self._ours = (
+    def __call__(self, batch: Any) -> Any:
+        functions = dict(default_collate_fn_map)
+        # In place of which of torch's functions which of ours; what users have put there stays. Not kept: with a
+        # method of its own inside, this object and the memory it fills would wait for a garbage collection.
+        for kind, theirs, ours in (
             (torch.Tensor, (collate_tensor_fn, _stack), self._tensor),
             (float, (collate_float_fn,), _floats),
             (int, (collate_int_fn,), _ints),
-        )
-
-    def __call__(self, batch: Any) -> Any:
-        functions = dict(default_collate_fn_map)
-        for kind, theirs, ours in self._ours:
+        ):
             if functions.get(kind) in theirs:
                 functions[kind] = ours
         return collate(batch, collate_fn_map=functions)
@@ -106,7 +104,6 @@ class ArenaCollate(_Direct):
     """In a worker: straight into the slot that the batch will travel in."""
 
     def __init__(self, packer: Packer) -> None:
-        super().__init__()
         self._packer = packer
 
     def _empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor | None:
@@ -117,7 +114,6 @@ class PoolCollate(_Direct):
     """Without workers: into a buffer that no batch shows any more. Small fields as torch does it."""
 
     def __init__(self, pool: Pool) -> None:
-        super().__init__()
         self._pool = pool
 
     def _empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor | None:
