@@ -633,6 +633,15 @@ def test_streams_go_on_with_their_own_state(num_workers):
         assert lists(other) == whole[taken:]
 
 
+def test_a_state_that_cannot_be_told_is_the_error_of_its_batch():
+    class Silent(Positioned):
+        def state_dict(self):
+            raise OSError("no state")
+
+    with pytest.raises(OSError, match="in DataLoader worker thread 0"):
+        list(threaded(Silent(), 2))
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("persistent", [False, True])
 def test_pipes_are_sharded_and_shuffled_as_with_processes(persistent):

@@ -303,7 +303,10 @@ class Worker:
                 self._ended = True
                 return torch_worker._IterableDatasetStopIteration(self._orders.number), None
             data = ExceptionWrapper(where=self._where)  # type: ignore[no-untyped-call]
-        return data, copy.deepcopy(part_state(self._orders.dataset, self._fetcher))
+        try:
+            return data, copy.deepcopy(part_state(self._orders.dataset, self._fetcher))
+        except Exception:
+            return ExceptionWrapper(where=self._where), None  # type: ignore[no-untyped-call]
 
 
 class Context:
