@@ -79,6 +79,53 @@ def test_memory_is_used_again():
     assert memory.count() <= 7
 
 
+class Tagged(torch.Tensor):
+    """A subclass, as those of torchvision."""
+
+
+def of_other_kinds(samples):
+    base = torch.arange(30_000.0).view(3, -1)
+    return {
+        "parameter": torch.nn.Parameter(base.clone()),
+        "two of one": [base[1].as_subclass(Tagged), base[2].as_subclass(Tagged)],
+        "sparse": torch.eye(300).to_sparse(),
+        "conjugate": (torch.ones(20_000) * 1j).conj(),
+        "empty": torch.empty(0, 3).as_subclass(Tagged),
+    }
+
+
+@pytest.mark.parametrize("arena_bytes", [None, 1000])
+def test_tensors_of_other_kinds_need_no_file_either(monkeypatch, arena_bytes):
+    def refused(*_):
+        raise RuntimeError("unable to open shared memory object")
+
+    monkeypatch.setattr(torch.UntypedStorage, "_share_fd_cpu_", refused)
+    loader = DataLoader(
+        range(12), 2, num_workers=2, collate_fn=of_other_kinds, arena_bytes=arena_bytes
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the arena is full
+        batches = list(loader)
+    assert len(batches) == 6
+    expected = of_other_kinds(None)
+    for batch in batches:
+        assert {name: type(value) for name, value in batch.items()} == {
+            name: type(value) for name, value in expected.items()
+        }
+        assert torch.equal(batch["parameter"], expected["parameter"])
+        assert batch["parameter"].requires_grad
+        first, second = batch["two of one"]
+        assert type(first) is Tagged
+        assert torch.equal(second, expected["two of one"][1])
+        assert first.untyped_storage().data_ptr() == second.untyped_storage().data_ptr()
+        assert torch.equal(batch["sparse"].to_dense(), torch.eye(300))
+        assert torch.equal(batch["conjugate"], expected["conjugate"])
+        assert batch["empty"].shape == (0, 3)
+    kept = batches[0]["parameter"].detach().clone()
+    assert len(list(loader)) == 6
+    assert torch.equal(batches[0]["parameter"], kept)
+
+
 def test_a_batch_is_writable_and_ones_own():
     loader = DataLoader(Rows(), 4, num_workers=1)
     iterator = iter(loader)
@@ -108,6 +155,12 @@ def children():
     return len(pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
 
 
+def shared_files():
+    """Files of this process under /dev/shm, where others of the machine have theirs, too."""
+    named = [name for name in os.listdir("/dev/shm") if name.startswith(f"torch_{os.getpid()}_")]
+    return named, pathlib.Path("/proc/self/maps").read_text().count("/dev/shm")
+
+
 @pytest.mark.parametrize("end", ["whole", "break", "error"])
 def test_nothing_is_left_behind(end):
     def once():
@@ -122,11 +175,11 @@ def test_nothing_is_left_behind(end):
 
     once()
     gc.collect()
-    before = fds(), children(), os.listdir("/dev/shm")
+    before = fds(), children(), shared_files()
     for _ in range(5):
         once()
     gc.collect()
-    assert (fds(), children(), os.listdir("/dev/shm")) == before
+    assert (fds(), children(), shared_files()) == before
 
 
 def test_persistent_workers_end_with_their_loader_at_once():

@@ -42,10 +42,22 @@ def _plain(tensor: torch.Tensor) -> bool:
         and tensor.device.type == "cpu"
         and not tensor.requires_grad
         and not tensor.is_quantized
-        and not tensor.is_conj()
-        and not tensor.is_neg()
         and not tensor.is_nested
     )
+
+
+def _resolved(tensor: torch.Tensor) -> torch.Tensor:
+    """With its values in its bytes: torch notes a conjugation or a sign apart, and would lose the note here."""
+    return tensor.resolve_conj().resolve_neg()
+
+
+def _private(storage: torch.UntypedStorage) -> bool:
+    """Is it ordinary memory of this process?"""
+    return storage.device.type == "cpu" and not storage.is_shared()
+
+
+def _bytes_of(storage: torch.UntypedStorage) -> torch.Tensor:
+    return torch.empty(0, dtype=torch.uint8).set_(storage)
 
 
 def _dense(tensor: torch.Tensor) -> bool:
@@ -70,6 +82,8 @@ class _Pickler(ForkingPickler):
     def persistent_id(self, obj: Any) -> Any:
         if type(obj) is torch.Tensor:
             return self._packer.tensor(obj)
+        if type(obj) is torch.UntypedStorage:
+            return self._packer.storage(obj)
         np = numpy()
         if np is not None and type(obj) is np.ndarray:
             return self._packer.array(obj)
@@ -133,9 +147,21 @@ class Packer:
             return self.known[id(tensor)][0]
         if not _plain(tensor):
             return None
-        kept = tensor if _dense(tensor) else tensor.contiguous()
+        kept = _resolved(tensor)
+        kept = kept if _dense(kept) else kept.contiguous()
         pid = ("t", self._place(kept), kept.dtype, tuple(kept.shape), tuple(kept.stride()))
         self.known[id(tensor)] = (pid, tensor, kept)
+        return pid
+
+    def storage(self, storage: torch.UntypedStorage) -> Any:
+        """The same for what lies under a tensor of another kind, which torch would put into a file of its own."""
+        if id(storage) in self.known:
+            return self.known[id(storage)][0]
+        if not _private(storage):
+            return None
+        kept = _bytes_of(storage)
+        pid = ("s", self._place(kept), torch.uint8, tuple(kept.shape), (1,))
+        self.known[id(storage)] = (pid, storage, kept)
         return pid
 
     def array(self, array: Any) -> Any:
@@ -229,11 +255,13 @@ class _ByValue(ForkingPickler):
     def reducer_override(self, obj: Any) -> Any:
         if type(obj) is torch.Tensor and _plain(obj):
             raw = (
-                obj.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+                _resolved(obj).contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
                 if obj.numel()
                 else b""
             )
             return _tensor_of, (raw, obj.dtype, tuple(obj.shape))
+        if type(obj) is torch.UntypedStorage and _private(obj):
+            return _storage_of, (_bytes_of(obj).numpy().tobytes(),)
         return NotImplemented
 
 
@@ -241,6 +269,10 @@ def _tensor_of(raw: bytes, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.
     if not raw:
         return torch.empty(shape, dtype=dtype)
     return torch.frombuffer(bytearray(raw), dtype=dtype).view(shape)
+
+
+def _storage_of(raw: bytes) -> torch.UntypedStorage:
+    return _tensor_of(raw, torch.uint8, (len(raw),)).untyped_storage()
 
 
 class _Unpickler(pickle.Unpickler):
@@ -253,6 +285,12 @@ class _Unpickler(pickle.Unpickler):
         kind, place, dtype, shape, how = pid
         at = place if place >= 0 else self._places[-1 - place]
         count = prod(shape)
+        if kind == "s":
+            if count == 0:
+                return torch.UntypedStorage(0)  # type: ignore[no-untyped-call]
+            return torch.frombuffer(
+                self._lease, dtype=dtype, count=count, offset=at
+            ).untyped_storage()
         if kind == "t":
             if count == 0:
                 return torch.empty_strided(shape, how, dtype=dtype)
