@@ -79,6 +79,13 @@ def test_budgets():
     assert data.fetched == 101
 
 
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_a_spent_budget_is_the_same_error_from_a_worker(num_workers):
+    loader = DataLoader(Resilient(Holes(), max_errors=2), 10, num_workers=num_workers)
+    with pytest.raises(TooManyErrors, match=r"max_errors is 2; the last: sample 99, OSError"):
+        list(loader)
+
+
 def test_a_dataset_of_nothing_but_holes_ends():
     with pytest.raises(TooManyErrors, match="16 substitutes"):
         Resilient(Holes(50, range(50)))[0]

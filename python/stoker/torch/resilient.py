@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 import torch.utils.data
@@ -31,11 +32,14 @@ def substitute(seed: int, index: int, attempt: int, count: int) -> int:
 
 
 class TooManyErrors(RuntimeError):
-    """More samples of a `Resilient` dataset could not be made than it was told to stand."""
+    """More samples of a `Resilient` dataset could not be made than it was told to stand.
 
-    def __init__(self, text: str, damage: list[tuple[int, str]]) -> None:
+    From a worker of a loader it comes with its words alone, as all exceptions do; `damage` is empty then.
+    """
+
+    def __init__(self, text: str, damage: Sequence[tuple[int, str]] = ()) -> None:
         super().__init__(text, damage)
-        self.damage = damage
+        self.damage = list(damage)
 
     def __str__(self) -> str:
         return str(self.args[0])
