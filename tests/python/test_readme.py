@@ -23,18 +23,32 @@ def test_every_link_leads_somewhere():
 
 @pytest.mark.torch
 def test_the_python_lines_run(tmp_path):
-    pytest.importorskip("torch")
+    torch = pytest.importorskip("torch")
     picture = pytest.importorskip("PIL.Image")
     for number in range(6):
         path = tmp_path / f"class-{number % 2}" / f"{number}.jpg"
         path.parent.mkdir(exist_ok=True)
         picture.new("RGB", (64, 48), (number * 40, 0, 0)).save(path)
-    (code,) = blocks("python")
+    code, drop_in = blocks("python")
     assert "train-{000000..000127}.tar" in code
     code = code.replace("train-{000000..000127}.tar", str(tmp_path)).replace("90", "2")
     shapes = []
     exec(code, {"train": lambda images, labels: shapes.append((images.shape, len(labels)))})
     assert shapes == [((6, 3, 224, 224), 6)] * 2
+
+    class Ready:
+        def __len__(self):
+            return 300
+
+        def __getitem__(self, i):
+            return torch.full((3, 4, 4), i % 256, dtype=torch.uint8), i
+
+    seen = []
+    names = {"dataset": Ready(), "train": lambda images, labels: seen.append(labels)}
+    exec(drop_in, names)
+    assert [len(labels) for labels in seen] == [256, 44]
+    assert torch.cat(seen).sort().values.tolist() == [*range(300)]
+    assert names["state"]["finished"]
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "g++", "clang", "clang++"])
