@@ -39,6 +39,7 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.now = self.cpu = 0.0
+        monkeypatch.setattr(auto, "_apart", lambda work: work())  # here, where the clock is
         monkeypatch.setattr(auto, "_clock", lambda: self.now)
         monkeypatch.setattr(auto, "_cpu_clock", lambda: self.cpu)
         monkeypatch.setattr(auto, "_queue_seconds", lambda: 0.0)
@@ -188,7 +189,8 @@ def test_it_is_logged_once(eight, clock, caplog):
     assert caplog.records[0].levelno == logging.INFO
 
 
-def test_the_scripts_own_draws_are_left_alone(eight):
+@pytest.mark.parametrize("mode", ["process", "thread"])
+def test_the_scripts_own_draws_are_left_alone(eight, mode):
     class Draws:
         def __len__(self):
             return 40
@@ -303,7 +305,62 @@ def test_it_is_an_ordinary_loader_afterwards(eight, clock):
     assert [b[:, 0].tolist() for b in loader] == [list(range(n, n + 4)) for n in range(0, 20, 4)]
 
 
-def test_only_known_samples_are_tried(eight):
+class Lazy:
+    """Opens its file at its first sample, so that each worker has its own."""
+
+    file = None
+
+    def __init__(self, path):
+        self.path = path
+
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, i):
+        if self.file is None:
+            self.file = open(self.path, "rb")  # noqa: SIM115 - kept
+        self.file.seek(i)
+        time.sleep(0.002)
+        return self.file.read(1)[0], self.file.fileno()
+
+
+def test_what_a_dataset_opens_is_not_opened_before_the_fork(eight, tmp_path):
+    path = tmp_path / "bytes"
+    path.write_bytes(bytes(range(64)))
+    dataset = Lazy(path)
+    loader = DataLoader(dataset, 4, num_workers="auto")
+    assert loader.num_workers == 16  # it waits
+    assert dataset.file is None
+    assert [v for values, _ in loader for v in values.tolist()] == list(range(64))
+
+
+def test_a_sample_that_kills_or_hangs_is_survived(eight, monkeypatch):
+    kills = DataLoader(Costly(lambda: os._exit(7)), 4, num_workers="auto")
+    assert (kills.num_workers, kills.auto.figures.fate) == (0, "died")
+    monkeypatch.setattr(auto, "PATIENCE_SECONDS", 0.2)
+    hangs = DataLoader(Costly(lambda: time.sleep(600)), 4, num_workers="auto")
+    assert (hangs.num_workers, hangs.auto.figures.fate) == (7, "late")
+    assert "within 0.2 seconds" in hangs.auto.reason
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)  # no child is left
+
+
+def test_samples_are_made_as_in_a_worker(eight):
+    class Tells:
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, i):
+            assert torch.get_num_threads() == 1
+            return i
+
+    loader = DataLoader(Tells(), 4, num_workers="auto")
+    assert loader.auto.figures.failed == 0
+    assert loader.auto.figures.batch_seconds is not None
+
+
+def test_only_known_samples_are_tried(eight, monkeypatch):
+    monkeypatch.setattr(auto, "_apart", lambda work: work())
     tried = []
 
     class Some:

@@ -65,6 +65,13 @@ def assert_no_workers():
     wait_until(lambda: not workers_alive())
 
 
+@pytest.fixture(autouse=True)
+def _leaves_nothing():
+    """Each test rids itself of its threads: left to some later collection, they end in the midst of another test."""
+    yield
+    assert_no_workers()
+
+
 def passes(loader_class, make, epochs=2):
     """All batches of some epochs, and what the generators would draw next."""
     torch.manual_seed(11)

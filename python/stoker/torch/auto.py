@@ -1,8 +1,9 @@
 """`num_workers="auto"`: measure a few samples, decide, and say what was decided and why.
 
-Samples are made here, in the caller's thread and process, with the dataset as it is; nothing is drawn from samplers
-or generators of the loader, and the global streams of torch, `random` and NumPy are put back. What is measured and
-what follows from it are apart: `choose` is arithmetic only.
+For worker processes the samples are made in a forked child that is thrown away. So the dataset of the script stays as
+it is: what it opens at its first sample is opened in each worker, as without "auto", and not once before the fork. For
+worker threads, which share the dataset anyway, they are made here. Nothing is drawn from samplers or generators of
+the loader. What is measured and what follows from it are apart: `choose` is arithmetic only.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from __future__ import annotations
 import itertools
 import logging
 import math
+import os
 import pickle
 import random
+import select
+import signal
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -35,6 +39,7 @@ from .transport import Packer, unpack
 logger = logging.getLogger("stoker.torch")
 
 BUDGET_SECONDS = 0.3
+PATIENCE_SECONDS = 30  # with a process that makes samples
 MAX_WORKERS = 16
 GROWTH = 4  # from one size of a trial to the next
 MAX_FAILURES = 8  # samples that raise, before the rest is left unmeasured
@@ -79,6 +84,7 @@ class Figures:
     samples: int = 0  # that were made
     failed: int = 0  # tasks that raised
     on_device: bool = False  # samples are tensors of a device
+    fate: str = ""  # of the process that should have measured: "late" or "died"
 
 
 @dataclass(frozen=True)
@@ -147,8 +153,11 @@ def decide(probe: Any, worker_mode: str, ceiling: int) -> Auto:
     else:
         with suppress(TypeError, NotImplementedError):
             batches = len(probe)
-        with _streams_put_back(), _one_thread(worker_mode):
-            figures = measure(probe, worker_mode, ceiling)
+        if worker_mode == "process":
+            figures = _apart(lambda: measure(probe, worker_mode, ceiling))
+        else:
+            with _streams_put_back():
+                figures = measure(probe, worker_mode, ceiling)
         count, reason = choose(figures, cpus, batches, worker_mode)
     dropped = _needs_workers(probe) if count == 0 else {}
     auto = Auto(count, reason, cpus.number, batches, figures, dropped)
@@ -171,6 +180,11 @@ def _time(seconds: float) -> str:
 def choose(figures: Figures, cpus: Cpus, batches: int | None, worker_mode: str) -> tuple[int, str]:
     """The number of workers, and the reason in words."""
     batch, move = figures.batch_seconds, figures.move_seconds
+    spare, why = max(1, cpus.number - 1), f"{cpus.reason}, one of them for this process"
+    if figures.fate == "late":
+        return spare, f"no sample was made within {PATIENCE_SECONDS} seconds; {why}"
+    if figures.fate == "died":
+        return 0, "the process that tried samples died; without workers it will be seen where"
     if batch is None:
         return 0, "no sample could be made to measure; the error will come at its place"
     if figures.on_device and worker_mode == "process":
@@ -178,7 +192,6 @@ def choose(figures: Figures, cpus: Cpus, batches: int | None, worker_mode: str) 
     made = f"a batch takes {_time(batch)} to make"
     if batch < CHEAP_SECONDS or batch < 2 * move:
         return 0, f"{made}, which is not worth a worker (bringing one takes {_time(move)})"
-    spare, why = max(1, cpus.number - 1), f"{cpus.reason}, one of them for this process"
     if cpus.number == 1:
         why = f"{cpus.reason}: one worker works while this process waits"
     if figures.waiting >= MOSTLY:
@@ -215,17 +228,48 @@ def _streams_put_back() -> Iterator[None]:
             numpy.random.set_state(kept[2])
 
 
-@contextmanager
-def _one_thread(worker_mode: str) -> Iterator[None]:
-    """torch computes with one thread in worker processes; let it do so while they are tried."""
-    threads = torch.get_num_threads()
-    if worker_mode == "process":
-        torch.set_num_threads(1)
+def _apart(work: Callable[[], Figures]) -> Figures:
+    """What `work` returns in a forked child, in which torch computes with one thread, as in its workers."""
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # of forks where there are threads: workers do it, too
+        pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(reader)
+            torch.set_num_threads(1)
+            with open(writer, "wb") as file:
+                file.write(pickle.dumps(work()))
+        finally:
+            os._exit(0)  # whatever happened: nothing of the script's may run here
+    os.close(writer)
+    data = b""
     try:
-        yield
+        data = _read_all(reader, PATIENCE_SECONDS)
+    except TimeoutError:
+        return Figures(fate="late")
     finally:
-        if worker_mode == "process":
-            torch.set_num_threads(threads)
+        os.close(reader)
+        with suppress(
+            ProcessLookupError, ChildProcessError
+        ):  # a handler of the script's was faster
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+    return pickle.loads(data) if data else Figures(fate="died")
+
+
+def _read_all(descriptor: int, seconds: float) -> bytes:
+    """All until nobody has the other end any more."""
+    end, data = time.monotonic() + seconds, b""
+    while True:
+        if not select.select([descriptor], [], [], max(0.0, end - time.monotonic()))[0]:
+            raise TimeoutError
+        more = os.read(descriptor, 1 << 16)
+        if not more:
+            return data
+        data += more
 
 
 def spread(probe: Any) -> Iterator[Any]:
