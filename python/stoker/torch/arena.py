@@ -33,6 +33,8 @@ from .mapping import map_file
 PAGE = 4096
 PAGE_OF_SYSTEM = os.sysconf("SC_PAGESIZE")
 ALIGN = 64
+PATIENCE, PAUSE, HOPES = 1.0, 0.0005, 3  # seconds, seconds, times: see Writer.acquire
+ENOUGH = 1  # batches that are consumed or wait for it
 UNUSED, FREE, TAKEN, FILLED, RETIRED = range(5)  # a slot's state, a byte
 
 # The head: where the next slot begins and how many there are, a note of 16 bytes for each worker, a state for each
@@ -84,13 +86,17 @@ class Memory:
     def state(self, slot: int) -> int:
         return self.head[_STATES + slot]
 
-    def free_slots(self) -> Iterator[int]:
+    def states(self) -> bytes:
+        """The state of each slot that was ever made."""
+        return self.head[_STATES : _STATES + self.words[_COUNT]]
+
+    def free_slots(self) -> list[int]:
         """The slots that are free now."""
-        end = _STATES + self.words[_COUNT]
-        at = self.head.find(b"\x01", _STATES, end)
-        while at >= 0:
-            yield at - _STATES
-            at = self.head.find(b"\x01", at + 1, end)
+        return [slot for slot, state in enumerate(self.states()) if state == FREE]
+
+    def filled(self) -> int:
+        """How many batches are consumed or wait for it."""
+        return self.states().count(FILLED)
 
     def add(self, capacity: int) -> int | None:
         """A new slot, taken; under the lock. Its memory is not there yet. None: the table is full."""
@@ -194,12 +200,38 @@ class Writer:
         self.ceiling = ceiling
         self.slots: dict[int, Slot] = {}  # those that this process has mapped
         self.largest = 0
+        self.hopes = HOPES
+        self.since = time.monotonic()
 
     def acquire(self, size: int) -> Slot | None:
-        """A slot of at least `size` bytes, taken; None when ceiling or system have no more."""
-        room = size // 8 if 0 < self.largest < size else 0  # sizes of batches vary
+        """A slot of at least `size` bytes, taken; None when ceiling or system have no more.
+
+        While batches wait to be consumed there is no hurry: a slot that is freed before another batch could be
+        made is as good as a new one, and takes no memory. Who waited in vain three times does so no more until
+        that has changed.
+        """
+        now = time.monotonic()
+        end = now + min(now - self.since, PATIENCE)  # as long as the last batch took
+        slot = self._free(size)
+        while slot is None and self.hopes and self.memory.filled() > ENOUGH:
+            if time.monotonic() > end:
+                self.hopes -= 1
+                break
+            time.sleep(PAUSE)
+            slot = self._free(size)
+        if slot is not None:
+            self.hopes = HOPES
+        else:
+            slot = self._new(size)
         self.largest = max(self.largest, size)
+        self.since = time.monotonic()
+        return slot
+
+    def _free(self, size: int) -> Slot | None:
+        """A free slot, the smallest that does; those that are too small for the batches of today go."""
         memory = self.memory
+        if not memory.free_slots():
+            return None
         with memory.lock():
             free = [(memory.place(slot)[1], slot) for slot in memory.free_slots()]
             fitting = [place for place in free if place[0] >= size]
@@ -213,8 +245,12 @@ class Writer:
                     return None
             for _, slot in free:
                 self._retire(slot)
-            made = self._made(align(size + room, PAGE))
-        return made
+        return None
+
+    def _new(self, size: int) -> Slot | None:
+        room = size // 8 if 0 < self.largest < size else 0  # sizes of batches vary
+        with self.memory.lock():
+            return self._made(align(size + room, PAGE))
 
     def _mapped(self, number: int) -> Slot:
         slot = self.slots.get(number)
