@@ -59,7 +59,7 @@ def arguments() -> argparse.Namespace:
 def chosen(args: argparse.Namespace) -> list[Entry]:
     entries = [entry for entry in ENTRIES if args.run in entry.runs]
     if args.only is None:
-        return [entry for entry in entries if entry.default]
+        return entries
     names = [entry.name for entry in entries]
     wanted = args.only.split(",")
     for name in wanted:

@@ -60,11 +60,10 @@ class Entry:
     options: dict
     needs: tuple[str, ...]  # Python packages
     runs: tuple[str, ...]
-    default: bool = True  # runs without being named
 
 
-def _entry(name, module, needs, runs, default=True, **options):
-    return Entry(name, module, options, needs, runs, default)
+def _entry(name, module, needs, runs, **options):
+    return Entry(name, module, options, needs, runs)
 
 
 def _loaders(what: str, ours: bool) -> list[Entry]:
@@ -77,7 +76,6 @@ def _loaders(what: str, ours: bool) -> list[Entry]:
             "on_dataloader",
             needs,
             _M,
-            default=method != "forkserver",
             ours=ours,
             workers=workers,
             method=method,

@@ -79,14 +79,14 @@ def _read_events(process: subprocess.Popen, watch: Watch) -> dict:
     os.set_blocking(process.stdout.fileno(), False)
     selector = selectors.DefaultSelector()
     selector.register(process.stdout, selectors.EVENT_READ)
-    deadline, rest, result = time.monotonic() + LIMIT_S, b"", {}
+    deadline, rest = time.monotonic() + LIMIT_S, b""
     while True:
         if time.monotonic() > deadline:
             raise TimeoutError
         if selector.select(LOOK_EVERY_S):
             data = process.stdout.read()
             if data == b"":
-                return result
+                return {}
             *lines, rest = (rest + (data or b"")).split(b"\n")
             for line in lines:
                 event = _event(line)
@@ -96,7 +96,8 @@ def _read_events(process: subprocess.Popen, watch: Watch) -> dict:
                     watch.look()
                     watch.looking = False
                 elif event.get("event") == "result":
-                    result = event
+                    # Not the end of the pipe: torch's workers by forkserver hold it, and outlive their parent.
+                    return event
         watch.look()
 
 
