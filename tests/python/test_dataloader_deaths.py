@@ -8,7 +8,6 @@ import pathlib
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 
 import pytest
@@ -223,7 +222,7 @@ def test_a_worker_that_has_nothing_left_is_no_timeout():
 
 INTERRUPTED = """
 import os, sys, time, torch
-from {module} import DataLoader
+from stoker.torch import DataLoader
 
 class Slow:
     def __len__(self):
@@ -232,28 +231,32 @@ class Slow:
         time.sleep(0.002)
         return torch.full((1000,), i)
 
+options = dict(num_workers=2, multiprocessing_context="{method}")
+
 def main():
-    loader = DataLoader(Slow(), 4, num_workers=2, persistent_workers={persistent})
+    loader = DataLoader(Slow(), 4, persistent_workers={persistent}, **options)
     iterator = iter(loader)
     next(iterator)
     print(*[w.pid for w in iterator._workers], flush=True)
     for batch in iterator:
         pass
 
-try:
-    main()
-except KeyboardInterrupt:
-    if not {caught}:
-        raise
-    print("interrupted", len(next(iter(DataLoader(Slow(), 4, num_workers=2)))), flush=True)
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        if not {caught}:
+            raise
+        print("interrupted", len(next(iter(DataLoader(Slow(), 4, **options)))), flush=True)
 """
 
 
-def interrupted(module, persistent, caught):
+def interrupted(folder, **how):
     """What a program says to which Ctrl-C comes in the middle of an epoch, with its workers, as from a terminal."""
-    text = INTERRUPTED.format(module=module, persistent=persistent, caught=caught)
+    script = folder / "train.py"
+    script.write_text(INTERRUPTED.format(**how))
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(text)],
+        [sys.executable, script],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -270,15 +273,18 @@ def interrupted(module, persistent, caught):
     return process.returncode, out, errors
 
 
-@pytest.mark.parametrize("persistent", [False, True])
-def test_ctrl_c_is_one_interrupt_and_no_noise(persistent):
-    status, out, errors = interrupted("stoker.torch", persistent, caught=False)
+@pytest.mark.parametrize(
+    ("method", "persistent"), [("fork", False), ("fork", True), ("spawn", True)]
+)
+def test_ctrl_c_is_one_interrupt_and_no_noise(tmp_path, method, persistent):
+    status, out, errors = interrupted(tmp_path, method=method, persistent=persistent, caught=False)
     assert status == -signal.SIGINT
     assert errors.count("Traceback") == 1, errors
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert out == ""
 
 
-def test_after_ctrl_c_another_loader_works():
-    status, out, errors = interrupted("stoker.torch", persistent=False, caught=True)
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_after_ctrl_c_another_loader_works(tmp_path, method):
+    status, out, errors = interrupted(tmp_path, method=method, persistent=False, caught=True)
     assert (status, out, errors) == (0, "interrupted 4\n", "")
