@@ -40,6 +40,18 @@ def test_the_signature_is_torchs_and_then_ours():
     assert public <= {*ours}  # ignite gives every public attribute to the constructor
 
 
+def test_it_takes_a_type_as_torchs_does():
+    def train(loader: DataLoader[torch.Tensor]) -> None:
+        """As in scripts, where the annotation is evaluated."""
+
+    class Integers(DataLoader[int]):
+        pass
+
+    kind = eval(train.__annotations__["loader"], globals())
+    assert kind.__origin__ is DataLoader
+    assert [batch.tolist() for batch in Integers(range(3), 2)] == [[0, 1], [2]]
+
+
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_a_used_loader_can_be_pickled_and_copied(num_workers):
     loader = DataLoader(Mixed(2000), 500, num_workers=num_workers, arena_bytes=1 << 28)
@@ -62,6 +74,15 @@ class Short(IterableDataset):
 
     def __repr__(self):
         return "Short()"
+
+
+def test_a_copy_goes_on_when_the_original_is_gone():
+    for kind in (Stock, DataLoader):
+        loader = kind(range(4), 2, num_workers=2, persistent_workers=True)
+        list(loader)
+        other = copy.copy(loader)
+        del loader
+        assert [batch.tolist() for batch in other] == [[0, 1], [2, 3]]
 
 
 @pytest.mark.parametrize("num_workers", [0, 1])

@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.utils.data
@@ -45,7 +45,10 @@ def refuse_context(worker_mode: str, context: Any) -> None:
         )
 
 
-class DataLoader(torch.utils.data.DataLoader[Any]):
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class DataLoader(torch.utils.data.DataLoader[_T_co]):
     """A drop-in for `torch.utils.data.DataLoader`: the same batches, errors and draws, another transport.
 
     Parameters
@@ -83,7 +86,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     # Every argument by its name: frameworks re-create a loader from this signature and its attributes.
     def __init__(
         self,
-        dataset: Any,
+        dataset: torch.utils.data.Dataset[_T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Any = None,
@@ -244,12 +247,12 @@ class _Counting:
     _stoker_done: bool
     _registrar: Registrar | None = None
 
-    def _belong_to(self, loader: DataLoader) -> None:
+    def _belong_to(self, loader: DataLoader[Any]) -> None:
         # Weak: the loader holds an iterator of persistent workers, and they end when the last one who holds the
         # loader lets go of it, not at some later garbage collection.
         self._loader = weakref.ref(loader)
 
-    def _begin(self, loader: DataLoader, start: Start) -> None:
+    def _begin(self, loader: DataLoader[Any], start: Start) -> None:
         self._belong_to(loader)
         self._start = start
         start.begun_with(self)
@@ -285,7 +288,7 @@ class _Counting:
 class _InlineIter(_Counting, _SingleProcessDataLoaderIter):
     """Without workers."""
 
-    def __init__(self, loader: DataLoader, start: Start) -> None:
+    def __init__(self, loader: DataLoader[Any], start: Start) -> None:
         parts = start.state["dataset"] if start.state is not None else None
         part = parts[0] if parts else None
         restore_dataset(part, loader.dataset)
@@ -318,7 +321,7 @@ def pass_over(iterator: Any, start: Start) -> None:
             break
 
 
-def _passes(loader: DataLoader, state: dict[str, Any]) -> bool:
+def _passes(loader: DataLoader[Any], state: dict[str, Any]) -> bool:
     """Will `pass_over` bring the iterator to where it was?"""
     return isinstance(loader.dataset, torch.utils.data.IterableDataset) and state["dataset"] is None
 
@@ -326,7 +329,7 @@ def _passes(loader: DataLoader, state: dict[str, Any]) -> bool:
 class _LoaderView:
     """The loader as torch's iterator is to see it: all its own, but for what is said here."""
 
-    def __init__(self, loader: DataLoader, start: Start) -> None:
+    def __init__(self, loader: DataLoader[Any], start: Start) -> None:
         self._loader = loader
         self.registrar = registrar_for(loader)
         iterable = isinstance(loader.dataset, torch.utils.data.IterableDataset)
@@ -358,7 +361,7 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
 
     _sent: dict[int, Any]  # indices of the tasks on their way, by task
 
-    def __init__(self, loader: DataLoader, start: Start) -> None:
+    def __init__(self, loader: DataLoader[Any], start: Start) -> None:
         state = start.state
         self._pid = os.getpid()
         self._groups = MemoryGroups()

@@ -53,7 +53,7 @@ def seed_worker(worker_id):
     random.seed(worker_seed)
 
 
-def run_epoch(model, loader, optimizer, record):
+def run_epoch(model: nn.Module, loader: DataLoader[list[torch.Tensor]], optimizer, record):
     model.train(optimizer is not None)
     for images, labels in loader:
         record.batch([images, labels])
