@@ -33,10 +33,10 @@ static const option options[] = {
     {"classes", 0, OPTION_TEXT, SET(classes), 0, 0, "FILE",
         "Take the classes and their numbers from a file with one name a line, such as the "
         "classes.txt of an earlier pack."},
-    {"split", 0, OPTION_CHOICE, SET(split), 0, 0, "first|last",
-        "Which dot of a file's name ends the key. first: a.seg.png is field seg.png of sample a, "
-        "as "
-        "WebDataset has it; last: it is field png of sample a_seg. first."},
+    {"split", 0, OPTION_CHOICE, SET(split), 0, 0, "auto|first|last",
+        "Which dot of a file's name ends the key; earlier ones become _. first: as WebDataset has "
+        "it; last; auto: the last, but known words such as seg or mask stay with the field, so "
+        "that a.seg.png is field seg.png of sample a. auto."},
     {"root", 0, OPTION_TEXT, SET(root), 0, 0, "FOLDER",
         "Where relative paths of lists and tables begin; the folder of the list by default."},
     {"shuffle", 0, OPTION_FLAG, SET(shuffle), 0, 0, NULL,

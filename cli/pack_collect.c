@@ -82,19 +82,34 @@ static bool ends_in(const char *path, const char *extension)
     return size > tail && strcasecmp(path + size - tail, extension) == 0;
 }
 
-/* --split last: "a/b.c.jpg" becomes "a/b_c.jpg", so that every reader splits it at that dot. */
-static const char *split_at_last(pack_job *job, const char *name)
+/* Where the key of a name ends, by --split; its end if it has no dot. */
+static size_t key_end(const pack_job *job, const char *name)
 {
     const char *slash = strrchr(name, '/');
-    size_t base = slash == NULL ? 0 : (size_t)(slash - name) + 1;
-    const char *last = strrchr(name + base, '.');
+    const char *base = slash == NULL ? name : slash + 1;
+    const char *dot = job->s.split == SPLIT_FIRST ? strchr(base, '.') : strrchr(base, '.');
+    stk_view key, field;
+
+    if (job->s.split == SPLIT_AUTO &&
+        stk_file_name_split((stk_view){name, strlen(name)}, &key, &field))
+        return key.size;
+    return dot == NULL ? strlen(name) : (size_t)(dot - name);
+}
+
+/* "a/b.c.jpg" becomes "a/b_c.jpg", so that every reader of tars splits it at the dot that is meant.
+ */
+static const char *with_plain_key(pack_job *job, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    size_t base = slash == NULL ? 0 : (size_t)(slash - name) + 1, end = key_end(job, name);
+    const char *first = strchr(name + base, '.');
     char *changed;
 
-    if (last == NULL || strchr(name + base, '.') == last)
+    if (first == NULL || first == name + base || (size_t)(first - name) >= end)
         return name;
     changed = memory_get(NULL, strlen(name) + 1, 1);
     memcpy(changed, name, strlen(name) + 1);
-    for (char *p = changed + base; p < changed + (last - name); p++) {
+    for (char *p = changed + base; p < changed + end; p++) {
         if (*p == '.')
             *p = '_';
     }
@@ -110,8 +125,7 @@ bool pack_add(pack_job *job, const char *path, const char *name, const char *lab
     const char *base = slash == NULL ? name : slash + 1;
     stk_view key, field;
 
-    if (job->s.split == SPLIT_LAST)
-        name = split_at_last(job, name);
+    name = with_plain_key(job, name);
     if (base[0] == '.' || ends_in(base, ".stoker") ||
         !stk_name_split((stk_view){name, strlen(name)}, &key, &field) || field.size == 0 ||
         key.size > UINT32_MAX) {
@@ -317,7 +331,7 @@ static int by_place(const void *a, const void *b)
         order = compare_bytes(x->name, x_slash == NULL ? 0 : (size_t)(x_slash - x->name), y->name,
             y_slash == NULL ? 0 : (size_t)(y_slash - y->name));
     }
-    /* --split last changes the base of a name, and not that of its path */
+    /* --split changes the base of a name, and not that of its path */
     return order != 0 ? order : strcmp(strrchr(x->path, '/'), strrchr(y->path, '/'));
 }
 
@@ -413,15 +427,14 @@ static const char *listed_path(pack_job *job, const char *list, const char *path
 /* A key of the CSV's own takes the place of the path up to the field. */
 static const char *keyed_name(pack_job *job, const char *name, const char *key)
 {
-    stk_view old_key, field;
-    size_t capacity = strlen(name) + strlen(key) + 2;
+    size_t capacity = strlen(name) + strlen(key) + 2, end = key_end(job, name);
     char *joined;
     const char *kept;
 
-    if (!stk_name_split((stk_view){name, strlen(name)}, &old_key, &field))
+    if (name[end] == '\0')
         return name;
     joined = memory_get(NULL, capacity, 1);
-    if (snprintf(joined, capacity, "%s.%s", key, (const char *)field.data) < 0)
+    if (snprintf(joined, capacity, "%s%s", key, name + end) < 0)
         joined[0] = '\0'; /* the field ends where the name ends */
     kept = pack_keep(job, (stk_view){joined, strlen(joined)});
     free(joined);

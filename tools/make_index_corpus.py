@@ -88,7 +88,7 @@ def assemble(
             "<IIQQII", number, ENTRY_BYTES[number], front + len(body), count, crc32c(data), 0
         )
         body += data
-    head = MAGIC + struct.pack("<IIII", 1, kind, 0, len(table) // 32)
+    head = MAGIC + struct.pack("<IIII", 2, kind, 0, len(table) // 32)
     head += struct.pack("<Q", front + len(body)) + struct.pack("<QqII", *source)
     head += struct.pack("<QQQQ", 0x0123456789ABCDEF, 42, samples, members)
     head += b"\0" * (152 - len(head)) + struct.pack("<I", crc32c(table))

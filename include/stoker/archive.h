@@ -96,6 +96,13 @@ STK_API void stk_tar_close(stk_tar *tar);
  */
 STK_API bool stk_name_split(stk_view name, stk_view *key_out, stk_view *field_out);
 
+/**
+ * The same for the name of a file in a folder, where names have dots of their own: the last dot
+ * ends the key (`2020.01.01.jpg`), unless words that are known to belong to a field stand before it
+ * (`a.seg.png`, `a.json.gz`; docs/formats.md 3 lists them). Hidden files are part of no sample.
+ */
+STK_API bool stk_file_name_split(stk_view name, stk_view *key_out, stk_view *field_out);
+
 /** A tar archive being written under a temporary name beside its final one. */
 typedef struct stk_tar_writer stk_tar_writer;
 

@@ -5,7 +5,7 @@
  *   - a tar shard: members grouped by WebDataset's rules, in the order of the archive;
  *   - a folder whose sub-folders hold files: each sub-folder is a class, classes sorted by bytes
  *     (torchvision's ImageFolder); files of one folder and one key form a sample (`a.jpg`,
- * `a.json`);
+ *     `a.json`, `a.seg.png`); the key ends at the last dot, but for words such as "seg";
  *   - a folder that holds files directly: the same, without classes;
  *   - one file: a sample by itself.
  * A folder of tar shards is taken as those shards, sorted. All parts of one dataset must be of one

@@ -8,7 +8,7 @@
  */
 #define STK__INDEX_MAGIC       "\x89STKIX\r\n"
 #define STK__INDEX_MAGIC_BYTES 8u
-#define STK__INDEX_VERSION     1u
+#define STK__INDEX_VERSION     2u
 
 /* CRCs of a source cover this much of each end. */
 #define STK__INDEX_END_BYTES 4096u

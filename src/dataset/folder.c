@@ -10,6 +10,7 @@
  */
 #include "dataset/folder.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,8 @@ typedef struct file {
     uint32_t folder; /* then, when sorted: its place in the order of folders */
     char *name;      /* owned */
     size_t length;
+    size_t key_bytes; /* of the name */
+    size_t first;     /* when sorted: place of the first file of its sample */
     uint64_t size_bytes;
 } file;
 
@@ -131,7 +134,8 @@ static stk_status add_folder(
     return STK_OK;
 }
 
-static stk_status add_file(walk *w, const char *name, uint64_t size_bytes, stk_error *err)
+static stk_status add_file(
+    walk *w, const char *name, size_t key_bytes, uint64_t size_bytes, stk_error *err)
 {
     size_t length = strlen(name);
     char *copy;
@@ -148,8 +152,13 @@ static stk_status add_file(walk *w, const char *name, uint64_t size_bytes, stk_e
     copy = stk__heap_text(w->heap, name, length);
     if (copy == NULL)
         return no_memory(err);
-    w->files[w->file_count++] =
-        (file){.folder = w->listing, .name = copy, .length = length, .size_bytes = size_bytes};
+    w->files[w->file_count++] = (file){
+        .folder = w->listing,
+        .name = copy,
+        .length = length,
+        .key_bytes = key_bytes,
+        .size_bytes = size_bytes,
+    };
     return STK_OK;
 }
 
@@ -232,12 +241,24 @@ static stk_status take_file(walk *w, const char *name, const stk__file_stat *fou
 {
     stk_view key, field;
 
-    if (found->regular && stk_name_split((stk_view){name, strlen(name)}, &key, &field))
-        return add_file(w, name, found->size_bytes, err);
+    if (found->regular && stk_file_name_split((stk_view){name, strlen(name)}, &key, &field))
+        return add_file(w, name, key.size, found->size_bytes, err);
     if (w->left_out++ == 0)
         STK_IGNORE(snprintf(w->first_left_out, sizeof w->first_left_out, "%s%s%s",
                        w->folders[w->listing].path, w->listing > 0 ? "/" : "", name) < 0); /* cut */
     return STK_OK;
+}
+
+/* A link that leads to no file. It has its place, as in ImageFolder, and fails when it is read:
+ * what happens then is for on_error to say, and samples keep their numbers when the file comes
+ * back. */
+static stk_status take_dangling(walk *w, const char *name, const char *path, stk_error *err)
+{
+    static const stk__file_stat nothing = {.regular = true};
+
+    STK_TRY(take_file(w, name, &nothing, err));
+    return stk__index_build_note(
+        w->build, STK__NOTE_FOLDER, 0, err, "link %s leads to no file, and cannot be read", path);
 }
 
 /* Something that cannot be looked at. */
@@ -265,6 +286,8 @@ static stk_status take_name(void *ctx, const char *name, stk_error *err)
     if (!join_path(w->root, w->folders[w->listing].path, name, path))
         return fail_at(STK_FAIL(err, STK_ESOURCE, "the path is too long"), name, err);
     st = stk__path_stat(path, &found, &why);
+    if (st < 0 && (why.os_errno == ENOENT || why.os_errno == ELOOP))
+        return take_dangling(w, name, path, err);
     if (st < 0)
         return meet_failure(w, st, &why, err);
     return found.folder ? take_folder(w, name, &found, err) : take_file(w, name, &found, err);
@@ -343,6 +366,51 @@ static int compare_files(const void *a, const void *b)
     return compare_bytes(x->name, x->length, y->name, y->length);
 }
 
+static int compare_samples(const void *a, const void *b)
+{
+    const file *x = a, *y = b;
+
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    return compare_bytes(x->name, x->length, y->name, y->length);
+}
+
+static bool is_same_sample(const file *a, const file *b)
+{
+    return a->folder == b->folder && a->key_bytes == b->key_bytes &&
+           memcmp(a->name, b->name, a->key_bytes) == 0;
+}
+
+/* Can `a`, which stands before `b`, have files of the sample of b before it? They all begin with
+ * its key and a dot. */
+static bool is_among(const file *a, const file *b)
+{
+    return a->folder == b->folder && a->length > b->key_bytes &&
+           memcmp(a->name, b->name, b->key_bytes + 1) == 0;
+}
+
+/* By name, the files of a.1 stand between a.jpg and a.seg.png: bring those of a together, where the
+ * first of them stands. */
+static void gather_samples(walk *w)
+{
+    bool apart = false;
+
+    for (size_t i = 0; i < w->file_count; i++) {
+        file *f = &w->files[i];
+
+        f->first = i;
+        for (size_t k = i; k > 0 && is_among(&w->files[k - 1], f); k--) {
+            if (is_same_sample(&w->files[k - 1], f)) {
+                f->first = w->files[k - 1].first;
+                apart = apart || k < i;
+                break;
+            }
+        }
+    }
+    if (apart)
+        qsort(w->files, w->file_count, sizeof *w->files, compare_samples);
+}
+
 /* Number the folders in their order, the root first, and sort the files by it. */
 static stk_status sort_all(walk *w, place *places, stk_error *err)
 {
@@ -362,6 +430,7 @@ static stk_status sort_all(walk *w, place *places, stk_error *err)
     for (size_t i = 0; i < w->file_count; i++)
         w->files[i].folder = order[w->files[i].folder];
     qsort(w->files, w->file_count, sizeof *w->files, compare_files);
+    gather_samples(w);
     stk__heap_free(w->heap, order, w->folder_count, sizeof *order);
     return STK_OK;
 }
@@ -379,7 +448,7 @@ static stk_status tell_file(walk *w, const folder *in, const file *f, stk_error 
         return fail_at(STK_FAIL(err, STK_ESOURCE, "the path is too long"), f->name, err);
     name = (stk_view){path, strlen(path)};
     before = name.size - f->length;
-    if (!stk_name_split((stk_view){path + before, f->length}, &key, &field))
+    if (!stk_file_name_split((stk_view){path + before, f->length}, &key, &field))
         return STK_OK; /* it was left out before */
     told = (stk__index_told){
         .name = name,

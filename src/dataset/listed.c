@@ -44,7 +44,7 @@ static stk_status add_file(
     if (root_bytes > 0 && name[0] == '/')
         name++;
     base = folder_bytes(name);
-    if (!stk_name_split((stk_view){name + base, strlen(name) - base}, &key, &field))
+    if (!stk_file_name_split((stk_view){name + base, strlen(name) - base}, &key, &field))
         return stk__index_build_note(build, STK__NOTE_FOLDER, 0, err,
             "a file without an extension, or a hidden one, was left out: %.300s", name);
     told = (stk__index_told){

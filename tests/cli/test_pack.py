@@ -148,10 +148,32 @@ def test_split_last_makes_keys_of_names_with_dots(stoker, tmp_path):
     (tmp_path / "in").mkdir()
     for name in ("p.2020.01.jpg", "p.2020.02.jpg", "p.2020.02.json"):
         (tmp_path / "in" / name).write_bytes(name.encode())
-    stoker("pack", "in", "-o", "first.tar")
+    stoker("pack", "in", "-o", "first.tar", "--split", "first")
     assert stoker("ls", "first.tar").stdout == "p       2020.01.jpg 2020.02.jpg 2020.02.json\n"
     stoker("pack", "in", "-o", "last.tar", "--split", "last")
     assert stoker("ls", "last.tar").stdout == "p_2020_01  jpg\np_2020_02  jpg json\n"
+
+
+def test_a_folder_with_dots_in_its_names_and_its_shard_hold_the_same(stoker, tmp_path):
+    """The same samples in the same order; dots of keys become underscores, for WebDataset's rule."""
+    (tmp_path / "in").mkdir()
+    for name in ("p.1.jpg", "p.1.seg.png", "p.2.jpg", "p.jpg", "p.m.jpg", "p.seg.png", "q.jpg"):
+        (tmp_path / "in" / name).write_bytes(name.encode())
+    stoker("pack", "in", "-o", "s.tar")
+    assert stoker("ls", "in").stdout == (
+        "p.1     jpg seg.png\np.2     jpg\np       jpg seg.png\np.m     jpg\nq       jpg\n"
+    )
+    assert stoker("ls", "s.tar").stdout == (
+        "p_1     jpg seg.png\np_2     jpg\np       jpg seg.png\np_m     jpg\nq       jpg\n"
+    )
+    assert stoker("cat", "s.tar", "p_1", "seg.png").stdout == "p.1.seg.png"
+
+
+def test_dots_of_a_table_s_files_do_not_end_in_keys(stoker, tmp_path):
+    (tmp_path / "p.2020.01.jpg").write_bytes(b"x")
+    (tmp_path / "t.csv").write_text("path,key\np.2020.01.jpg,one\n")
+    stoker("pack", "t.csv", "-o", "s.tar", "--labels", "none")
+    assert stoker("ls", "s.tar").stdout.split() == ["one", "jpg"]
 
 
 def test_a_cls_file_of_the_sample_wins_over_the_class_folder(stoker, photos):

@@ -214,11 +214,11 @@ static void a_kept_index_is_checked_where_it_would_be_found(void **state)
 
     /* One of a later version is not ours to judge; the one in the cache counts then. */
     bytes[size - 1] ^= 0x10;
-    stk__put_le32(bytes + 8, 2);
+    stk__put_le32(bytes + 8, 3);
     stk__put_le32(bytes + 156, stk__crc32c(0, bytes, 156));
     save_file(beside, bytes, size);
     assert_int_equal(check_kept(path, &err), STK_OK);
-    assert_stale(path, "the index has version 2");
+    assert_stale(path, "the index has version 3");
     free(bytes);
 }
 

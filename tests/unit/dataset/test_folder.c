@@ -187,20 +187,57 @@ static void links_are_followed_and_loops_are_not(void **state)
     stk_dataset_unref(ds);
 }
 
-static void a_dangling_link_is_an_error_or_a_note(void **state)
+static void a_dangling_link_is_a_sample_that_cannot_be_read(void **state)
 {
-    stk_dataset_options lenient = STK_DATASET_OPTIONS_INIT;
     stk_error err = STK_ERROR_INIT;
+    stk_sample_field field;
     stk_dataset *ds;
 
-    put(*state, "a/1.jpg");
+    put(*state, "a/1.jpg a/3.jpg");
     assert_int_equal(symlink("nowhere.jpg", in_folder(*state, "d/a/2.jpg")), 0);
-    assert_int_equal(fails(in_folder(*state, "d"), &err), STK_ESOURCE);
-    assert_string_equal(err.source, in_folder(*state, "d/a/2.jpg"));
-    lenient.skip_damaged_shards = true;
-    ds = open_d(*state, &lenient);
-    assert_described(ds, "a/1 jpg=1.jpg #0\n");
-    assert_true(has_note(ds, "a/2.jpg"));
+    assert_int_equal(symlink("4.jpg", in_folder(*state, "d/a/4.jpg")), 0); /* to itself */
+    assert_int_equal(symlink("nowhere", in_folder(*state, "d/a/none")), 0);
+    ds = open_d(*state, NULL);
+    assert_int_equal(stk_dataset_count(ds), 4);
+    assert_true(has_note(ds, "a/2.jpg leads to no file"));
+    assert_true(has_note(ds, "1 file without an extension was left out; the first is a/none"));
+    for (uint64_t sample = 1; sample < 4; sample += 2) {
+        assert_int_equal(stk_dataset_sample_field(ds, sample, 0, &field, NULL), STK_OK);
+        assert_int_equal(
+            stk_dataset_read(ds, field.source, 0, (stk_span){NULL, 0}, &err), STK_ESOURCE);
+        assert_string_equal(err.source, in_folder(*state, sample == 1 ? "d/a/2.jpg" : "d/a/4.jpg"));
+    }
+    stk_dataset_unref(ds);
+}
+
+static void dots_of_names_do_not_make_one_sample_of_many(void **state)
+{
+    stk_dataset *ds;
+
+    put(*state, "a/2020.01.01.jpg a/2020.01.02.jpg a/2020.01.02.txt a/cat.0.jpg a/cat.1.jpg");
+    ds = open_d(*state, NULL);
+    assert_described(ds, "a/2020.01.01 jpg=2020.01.01.jpg #0\n"
+                         "a/2020.01.02 jpg=2020.01.02.jpg txt=2020.01.02.txt #0\n"
+                         "a/cat.0 jpg=cat.0.jpg #0\n"
+                         "a/cat.1 jpg=cat.1.jpg #0\n");
+    stk_dataset_unref(ds);
+}
+
+/* In the order of names a.m.jpg stands between a.jpg and a.seg.png. */
+static void fields_of_one_sample_are_together_whatever_stands_between(void **state)
+{
+    stk_dataset *ds;
+
+    put(*state, "x/a.0.jpg x/a.0.seg.png x/a.1.jpg x/a.jpg x/a.seg.png x/a.txt x/a-b.jpg "
+                "x/a.jpg.json x/a.m.jpg x/a.x.jpg x/b.a.jpg");
+    ds = open_d(*state, NULL);
+    assert_described(ds, "x/a-b jpg=a-b.jpg #0\n"
+                         "x/a.0 jpg=a.0.jpg seg.png=a.0.seg.png #0\n"
+                         "x/a.1 jpg=a.1.jpg #0\n"
+                         "x/a jpg=a.jpg jpg.json=a.jpg.json seg.png=a.seg.png txt=a.txt #0\n"
+                         "x/a.m jpg=a.m.jpg #0\n"
+                         "x/a.x jpg=a.x.jpg #0\n"
+                         "x/b.a jpg=b.a.jpg #0\n");
     stk_dataset_unref(ds);
 }
 
@@ -440,7 +477,9 @@ int main(void)
         WITH_PLACE(an_empty_class_keeps_its_number),
         WITH_PLACE(hidden_names_are_left_out),
         WITH_PLACE(links_are_followed_and_loops_are_not),
-        WITH_PLACE(a_dangling_link_is_an_error_or_a_note),
+        WITH_PLACE(a_dangling_link_is_a_sample_that_cannot_be_read),
+        WITH_PLACE(dots_of_names_do_not_make_one_sample_of_many),
+        WITH_PLACE(fields_of_one_sample_are_together_whatever_stands_between),
         WITH_PLACE(a_field_twice_names_the_file),
         WITH_PLACE(a_folder_without_samples_is_an_error),
         WITH_PLACE(classes_of_several_trees_are_joined),
