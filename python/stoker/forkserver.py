@@ -107,6 +107,9 @@ class _Server:
             with contextlib.suppress(Exception):  # else each worker would print it again
                 stream.flush()
         gc.freeze()  # a collection in a worker leaves the pages alone that it shares
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with contextlib.suppress(OSError, ValueError):  # each worker has the limit of its parent
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         self.poll.register(self.control, select.POLLIN)
         with contextlib.suppress(AttributeError, OSError):  # an old kernel; the socket is enough
             self.parent_fd = os.pidfd_open(self.parent)
@@ -119,29 +122,34 @@ class _Server:
             ready = [fd for fd, _ in self.poll.poll()]
             if self.parent_fd in ready:
                 return
-            fds = self._request()
-            if not fds:
+            fds: list[int] = []
+            try:
+                if self._request(fds):
+                    self._fork(fds)
+                else:
+                    self._answer(-errno.EMFILE)
+            except EOFError:
                 return
-            self._fork(fds)
-            for fd in fds:
-                os.close(fd)
+            finally:
+                for fd in fds:
+                    os.close(fd)
 
-    def _request(self) -> list[int]:
-        """The descriptors for one worker; none when the parent has closed its end."""
-        fds: list[int] = []
-        more = True
+    def _request(self, fds: list[int]) -> bool:
+        """Take in the descriptors for one worker. False: there was no room for all of them."""
+        whole, more = True, True
         while more:
             try:
-                message, part, _, _ = socket.recv_fds(
+                message, part, flags, _ = socket.recv_fds(
                     self.control, 1, MOST_FDS, socket.MSG_CMSG_CLOEXEC
                 )
-            except OSError:
-                return []
-            if not message:
-                return []
+            except ConnectionResetError:
+                message = b""
+            if not message:  # the parent has closed its end
+                raise EOFError
             fds += part
+            whole = whole and not flags & socket.MSG_CTRUNC
             more = message == b"+"
-        return fds
+        return whole
 
     def _fork(self, fds: list[int]) -> None:
         try:

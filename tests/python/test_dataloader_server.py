@@ -258,6 +258,20 @@ def test_hundreds_of_descriptors_travel(method):
     assert torch.equal(torch.cat(list(loader))[:, 0], torch.arange(600))
 
 
+def test_a_limit_of_descriptors_that_was_raised_later(no_server_yet):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 1500:
+        pytest.skip("needs 1500 descriptors")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        told("spawn", 1)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1500, hard))
+        loader = DataLoader(Tensors(500), 100, num_workers=1, multiprocessing_context="spawn")
+        assert torch.equal(torch.cat(list(loader))[:, 0], torch.arange(500))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def test_tensors_without_shared_memory_of_torch(monkeypatch):
     def refused(_):
         raise RuntimeError("unable to open shared memory object: No such file or directory")
