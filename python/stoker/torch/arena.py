@@ -340,9 +340,8 @@ class Reader:
 
     @staticmethod
     def _free(memory: Memory, number: int, pid: int) -> None:
-        if (
-            os.getpid() == pid
-        ):  # not in a forked child: the head is shared, and the parent's batch lives
+        # Not in a forked child: the head is shared, and the batch may live on in the parent.
+        if os.getpid() == pid:
             memory.set_state(number, FREE)
 
 
