@@ -9,6 +9,8 @@ import stoker
 from stoker import Image, Key, Label
 from stoker import transforms as T
 
+if len(sys.argv) != 2:
+    sys.exit(__doc__)
 dataset = stoker.open(sys.argv[1])
 print(f"{len(dataset)} samples with fields {', '.join(dataset.fields)}")
 print(f"{len(dataset.classes)} classes: {', '.join(dataset.classes[:5])} ...")

@@ -15,6 +15,8 @@ import stoker
 from stoker import Image, Label
 from stoker import transforms as T
 
+if len(sys.argv) != 4 or not sys.argv[3].isdecimal():
+    sys.exit(__doc__)
 where, path, steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
 with stoker.Loader(

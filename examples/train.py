@@ -11,6 +11,8 @@ from stoker import Image, Label
 from stoker import transforms as T
 from torch import nn
 
+if len(sys.argv) not in (3, 4):
+    sys.exit(__doc__)
 where, classes = sys.argv[1], int(sys.argv[2])
 epochs = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 

@@ -140,9 +140,8 @@ __all__ = [
     "__version__",
     "decode_image",
     "image_info",
-    "open",
     "transforms",
-]
+]  # but for `open`: `from stoker import *` leaves the built-in one alone
 
 
 def __getattr__(name: str) -> object:

@@ -103,6 +103,18 @@ def test_folder(tree):
     assert "image (8, 96, 96, 3) uint8" in said
 
 
+@pytest.mark.parametrize("name", ["folder.py", "resume.py", "train.py"])
+def test_an_example_without_arguments_says_how_it_is_used(name):
+    if name == "train.py":
+        pytest.importorskip("torch")
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / name], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert f"python examples/{name} " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_resume_goes_on_with_the_next_sample(shards, tmp_path):
     whole = python("resume.py", shards, tmp_path / "whole.json", 14).splitlines()
     assert len(whole) == 14  # past the end of an epoch of ten steps

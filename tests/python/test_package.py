@@ -56,6 +56,13 @@ def test_every_public_name_is_there():
     assert stoker.__version__.count(".") == 2
 
 
+def test_a_star_import_leaves_the_built_in_open_alone():
+    code = "from stoker import *; import builtins; print(open is builtins.open, Loader.__name__)"
+    assert run(code).split() == ["True", "Loader"]
+    assert stoker.open.__module__ == "stoker.dataset"  # which is public all the same
+    assert "open" in dir(stoker)
+
+
 def test_every_public_thing_is_documented():
     for name in stoker.__all__:
         thing = getattr(stoker, name)

@@ -150,8 +150,12 @@ static void kinds_of_containers_are_remembered(void **state)
         size_t depth = 1 + rng_below(&r, COUNT_OF(kinds)), used = 0;
 
         for (size_t i = 0; i < depth; i++) {
+            const char *begin;
+
             kinds[i] = rng_below(&r, 2) > 0;
-            used += (size_t)sprintf(text + used, kinds[i] ? "{\"k\":" : "[1,");
+            begin = kinds[i] ? "{\"k\":" : "[1,";
+            memcpy(text + used, begin, strlen(begin));
+            used += strlen(begin);
         }
         text[used++] = '0';
         for (size_t i = depth; i-- > 0;)
