@@ -221,6 +221,7 @@ def _work(fds: list[int]) -> int:
     os.close(out)
     os.close(err)
     inherited[:] = rest
+    atexit._clear()  # what the main module registered is about things that other workers need, too
     resource_tracker._resource_tracker._fd = tracker  # type: ignore[attr-defined]
     parent_sentinel = os.dup(pipe)
     current = process.current_process()
@@ -237,7 +238,7 @@ def _work(fds: list[int]) -> int:
     finally:
         del current._inheriting  # type: ignore[attr-defined]
     code: int = worker._bootstrap(parent_sentinel)
-    atexit._run_exitfuncs()  # as in a process that was spawned, which ends like any program
+    atexit._run_exitfuncs()  # what was registered here: a spawned process ends like any program
     return code
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import multiprocessing
 import os
@@ -211,6 +212,17 @@ def test_exit_codes_arrive(code):
     assert process.exitcode == code
 
 
+def registers(path):
+    atexit.register(pathlib.Path(path).touch)
+
+
+def test_what_a_worker_registers_for_its_exit_is_called(tmp_path):
+    process = server.SpawnProcess(target=registers, args=(str(tmp_path / "mark"),))
+    process.start()
+    process.join()
+    assert (tmp_path / "mark").exists()
+
+
 class Written:
     def __len__(self):
         return 2
@@ -389,14 +401,18 @@ def ends_well(process):
 
 PROGRAM = """
     import os, sys
+    import tempfile
     with open("imports", "a") as file:
         print(__name__, os.getpid(), file=file)
+    folder = tempfile.TemporaryDirectory()
     import torch
     from stoker.torch import DataLoader
 
     class Squares:
         def __len__(self): return 6
-        def __getitem__(self, i): return i * i
+        def __getitem__(self, i):
+            assert os.path.isdir(folder.name), "another worker has taken the folder away"
+            return i * i
 
     def epochs(method):
         for epoch in range(2):
