@@ -549,6 +549,37 @@ def test_persistent_threads_are_the_same_ones():
     assert len(set(made)) == 2
 
 
+@pytest.mark.skipif(not hasattr(torch, "accelerator"), reason="torch before 2.6")
+@pytest.mark.parametrize("persistent", [False, True])
+def test_torchs_thread_that_pins_takes_what_threads_make(persistent, monkeypatch):
+    # An accelerator of straw: what is pinned is a copy that says so.
+    for name, value in (
+        ("is_available", True),
+        ("current_accelerator", torch.device("cuda")),
+        ("current_device_index", 0),
+        ("set_device_index", None),
+    ):
+        monkeypatch.setattr(torch.accelerator, name, lambda *_, value=value: value)
+    pinned = []
+
+    def pin(tensor):
+        pinned.append(threading.current_thread())
+        return tensor + 1000
+
+    monkeypatch.setattr(torch.Tensor, "pin_memory", pin)
+    loader = threaded(range(10), 2, pin_memory=True, persistent_workers=persistent)
+    for _ in range(2):
+        values = [[1000 + n, 1001 + n] for n in range(0, 10, 2)]
+        assert [batch.tolist() for batch in loader] == values
+    assert threading.main_thread() not in pinned
+    assert len(set(pinned)) == (1 if persistent else 2)
+    with pytest.raises(KeyError, match="Caught KeyError in DataLoader worker thread"):
+        list(threaded(Failing(), pin_memory=True))
+    del loader
+    gc.collect()
+    wait_until(lambda: not any(thread.is_alive() for thread in pinned))
+
+
 def inside_process(_):
     info = get_worker_info()
     return info.worker_method, info.num_workers, info.id
