@@ -21,9 +21,10 @@ from torch.utils.data import BatchSampler, SubsetRandomSampler  # noqa: E402
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from dataloader_kit import Failing, Mixed, Stream, assert_same  # noqa: E402
-from stoker.torch import DataLoader, auto, cpus  # noqa: E402
-from stoker.torch.auto import Figures, choose  # noqa: E402
+from stoker.torch import DataLoader, auto, cpus, trial  # noqa: E402
+from stoker.torch.auto import choose  # noqa: E402
 from stoker.torch.cpus import Cpus, usable_cpus  # noqa: E402
+from stoker.torch.trial import Figures  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -40,9 +41,9 @@ class Clock:
     def __init__(self, monkeypatch):
         self.now = self.cpu = 0.0
         monkeypatch.setattr(auto, "_apart", lambda work: work())  # here, where the clock is
-        monkeypatch.setattr(auto, "_clock", lambda: self.now)
-        monkeypatch.setattr(auto, "_cpu_clock", lambda: self.cpu)
-        monkeypatch.setattr(auto, "_queue_seconds", lambda: 0.0)
+        monkeypatch.setattr(trial, "_clock", lambda: self.now)
+        monkeypatch.setattr(trial, "_cpu_clock", lambda: self.cpu)
+        monkeypatch.setattr(trial, "_queue_seconds", lambda: 0.0)
 
     def work(self, seconds):
         self.now += seconds
