@@ -70,6 +70,26 @@ def memory_bytes(root: int) -> tuple[int, int]:
     return rss, pss
 
 
+def memory_with_shared_bytes(root: int) -> int:
+    """Proportional bytes of `root` and its descendants, and all shared memory of the machine once.
+
+    PSS alone leaves out shared memory that no process has mapped at the moment, as a batch of torch's
+    between the worker that has let go of it and the parent that has not taken it yet.
+    """
+    total = 0
+    for pid in [root, *descendants(root)]:
+        try:
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        except OSError:
+            continue
+        sizes = {line.split(":")[0]: int(line.split()[1]) for line in lines[1:]}
+        total += (sizes["Pss"] - sizes["Pss_Shmem"]) * 1024
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("Shmem:"):
+            total += int(line.split()[1]) * 1024
+    return total
+
+
 def peak_rss_bytes() -> int:
     """Most bytes that this one process ever had resident."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
