@@ -63,6 +63,14 @@ def test_batches_need_no_shared_memory_folder(tmp_path, method, mount):
     said = run(
         tmp_path,
         """
+        class Table(Rows):
+            # too large itself for 64 KiB, on its way to a spawned worker
+            def __init__(self):
+                super().__init__()
+                self.table = torch.arange(1 << 18) % 251
+            def __getitem__(self, i):
+                return self.table[i].to(torch.uint8).expand(self.width).contiguous(), i
+
         if __name__ == "__main__":
             try:
                 with open("/dev/shm/probe", "wb", buffering=0) as file:
@@ -73,7 +81,7 @@ def test_batches_need_no_shared_memory_folder(tmp_path, method, mount):
                 os.remove("/dev/shm/probe")
             options = dict(num_workers=2, multiprocessing_context=sys.argv[1])
             for persistent in (False, True) if sys.argv[1] == "fork" else (True,):
-                loader = DataLoader(Rows(), 16, persistent_workers=persistent, **options)
+                loader = DataLoader(Table(), 16, persistent_workers=persistent, **options)
                 for _ in range(2):
                     kept = list(loader)
                     print(len(kept), all(right(batch) for batch in kept), os.listdir("/dev/shm"))

@@ -23,13 +23,24 @@ def register(pickler: reduction.ForkingPickler) -> None:
 
 
 def _reduce(storage: torch.UntypedStorage) -> Any:
-    try:
-        return reduce_storage(storage)  # type: ignore[no-untyped-call]
-    except RuntimeError:
-        if storage.device.type != "cpu":
-            raise
+    on_cpu = storage.device.type == "cpu"
+    if not on_cpu or storage.is_shared() or _has_room(storage.nbytes()):
+        try:
+            return reduce_storage(storage)  # type: ignore[no-untyped-call]
+        except RuntimeError:
+            if not on_cpu:
+                raise
     fd = reduction.DupFd(_copy(storage))
     return rebuild_storage_fd, (type(storage), fd, storage.nbytes())
+
+
+def _has_room(size: int) -> bool:
+    """Not tried out: where torch fails for want of room it leaves the file's name behind."""
+    try:
+        room = os.statvfs("/dev/shm")
+    except OSError:
+        return False
+    return room.f_bavail * room.f_frsize >= size + room.f_frsize
 
 
 def _copy(storage: torch.UntypedStorage) -> int:
