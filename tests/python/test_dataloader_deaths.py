@@ -236,7 +236,7 @@ options = dict(num_workers=2, multiprocessing_context="{method}")
 def main():
     loader = DataLoader(Slow(), 4, persistent_workers={persistent}, **options)
     iterator = iter(loader)
-    next(iterator)
+    next(iterator), next(iterator)  # one of each worker: both are in their loops
     print(*[w.pid for w in iterator._workers], flush=True)
     for batch in iterator:
         pass

@@ -117,6 +117,11 @@ def _die_with(parent: int) -> None:
 
 def worker_main(target: Any, end: WorkerEnd, args: tuple[Any, ...]) -> None:
     """Where a worker begins: torch's own loop, with our end of the pipe and our collation."""
+    with contextlib.suppress(KeyboardInterrupt):  # as in torch's loop: the parent has it, too
+        _run(target, end, args)
+
+
+def _run(target: Any, end: WorkerEnd, args: tuple[Any, ...]) -> None:
     from .direct import direct, keep_private
 
     end.start()
