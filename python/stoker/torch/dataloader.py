@@ -410,6 +410,7 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         self._sent = {}
         if not first_iter:  # persistent workers begin another epoch
+            self._check_alive()
             self._turn = 0
             self._last_worker = -1
             if self._dataset_kind == _DatasetKind.Iterable:  # its streams begin anew
@@ -463,10 +464,17 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         except RuntimeError as error:
             if "exited unexpectedly" not in str(error):
                 raise
-            dead = [n for n, w in enumerate(self._workers) if not w.is_alive()]
-            raise RuntimeError(
-                "; ".join([str(error), *map(self._obituary, dead)])
-            ) from error.__cause__
+            raise RuntimeError("; ".join([str(error), *self._obituaries()])) from error.__cause__
+
+    def _obituaries(self) -> list[str]:
+        return [self._obituary(n) for n, w in enumerate(self._workers) if not w.is_alive()]
+
+    def _check_alive(self) -> None:
+        """A worker that has died between two epochs is not waited for."""
+        pids = [str(w.pid) for w in self._workers if not w.is_alive()]
+        if pids and not self._shutdown:
+            text = f"DataLoader worker (pid(s) {', '.join(pids)}) exited unexpectedly"
+            raise RuntimeError("; ".join([text, *self._obituaries()]))
 
     def _get_data(self) -> Any:
         try:
