@@ -19,7 +19,6 @@ import mmap
 import os
 import resource
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
 from multiprocessing import reduction
@@ -301,13 +300,31 @@ def default_ceiling() -> int:
     return total // 2
 
 
-def lease(buffer: mmap.mmap, released: Callable[[], object]) -> ctypes.Array[ctypes.c_char]:
-    """The bytes of a mapping as an object whose end is known: `released` is called when nothing shows it.
+class Lease(ctypes.Array[ctypes.c_char]):
+    """The bytes of a mapping as an object whose end is known. Never made itself, but with a length: see `lease`.
 
     A memoryview would not do: NumPy keeps what it was made of, not the view itself.
     """
-    shown = (ctypes.c_char * len(buffer)).from_buffer(buffer)
-    weakref.finalize(shown, released).atexit = False
+
+    _type_ = ctypes.c_char
+    _length_ = 0
+    released: Callable[[], object] | None = None
+
+    def __del__(self) -> None:
+        if self.released is not None:
+            self.released()
+
+
+_leases: dict[int, type[Lease]] = {}  # by length
+
+
+def lease(buffer: mmap.mmap, released: Callable[[], object]) -> Lease:
+    """The bytes of a mapping; `released` is called when nothing shows them any more, in whichever thread."""
+    kind = _leases.get(len(buffer))
+    if kind is None:
+        kind = _leases[len(buffer)] = type("Lease", (Lease,), {"_length_": len(buffer)})
+    shown = kind.from_buffer(buffer)
+    shown.released = released
     return shown
 
 
@@ -321,7 +338,7 @@ class Reader:
         self._registrations: dict[int, Registration | None] = {}
         self._pid = os.getpid()
 
-    def lease(self, number: int, offset: int, capacity: int) -> ctypes.Array[ctypes.c_char]:
+    def lease(self, number: int, offset: int, capacity: int) -> Lease:
         """The bytes of a filled slot; it is free again when the last thing that shows them is gone."""
         buffer = self.maps.get(number)
         if buffer is None:
@@ -390,7 +407,7 @@ class Pool:
         """Bytes of all buffers there are."""
         return sum(self.sizes)
 
-    def lease(self, size: int) -> ctypes.Array[ctypes.c_char] | None:
+    def lease(self, size: int) -> Lease | None:
         """Memory of at least `size` bytes, its own until nothing shows it; None over the ceiling."""
         registrar = self.registrar
         if registrar is not None and registrar.pid != os.getpid():

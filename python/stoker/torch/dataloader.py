@@ -183,16 +183,17 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
         start = Start(self, self._waiting)
+        stream = isinstance(self.dataset, torch.utils.data.IterableDataset)
         with start:
             if self.num_workers == 0:
-                return _InlineIter(self, start)
+                return (_InlineIter if stream else _QuickInlineIter)(self, start)
             self.check_worker_number_rationality()
             if self.worker_mode == "thread":
                 from .threads import ThreadsIter
 
                 refuse_context(self.worker_mode, self.multiprocessing_context)
                 return ThreadsIter(self, start)
-            return _WorkersIter(self, start)
+            return (_WorkersIter if stream else _QuickWorkersIter)(self, start)
 
     def _buffers(self) -> Pool:
         registrar = registrar_for(self)
@@ -496,3 +497,24 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         super()._shutdown_workers()
         if not done and self._shutdown and not self._pin_memory:
             self._worker_result_queue.close()
+
+
+class _Quick:
+    """`__next__` of a map-style dataset, which has no length to warn of, without a mark for a profiler that does not run."""
+
+    _num_yielded: int
+
+    def __next__(self) -> Any:
+        if torch.autograd._profiler_enabled():  # type: ignore[attr-defined]
+            return super().__next__()  # type: ignore[misc]
+        batch = self._next_data()  # type: ignore[attr-defined]
+        self._num_yielded += 1
+        return batch
+
+
+class _QuickInlineIter(_Quick, _InlineIter):
+    """Without workers, of a map-style dataset."""
+
+
+class _QuickWorkersIter(_Quick, _WorkersIter):
+    """With workers, of a map-style dataset."""

@@ -31,7 +31,12 @@ F_SETPIPE_SZ = 1031  # Linux; named in fcntl from Python 3.10 on
 
 def framed(obj: Any) -> bytes:
     """A message for a pipe."""
-    data = ForkingPickler.dumps(obj)
+    data: bytes | None = None
+    if type(obj) is tuple and type(obj[1]) is list and obj[1] and type(obj[1][0]) is int:
+        with contextlib.suppress(Exception):  # something else behind the first index after all
+            data = pickle.dumps(obj, pickle.HIGHEST_PROTOCOL)
+    if data is None:
+        data = bytes(ForkingPickler.dumps(obj))
     return len(data).to_bytes(SIZE_BYTES, "little") + data
 
 

@@ -24,6 +24,10 @@ BY_VALUE = -2  # no room in the arena
 SMALL_FIELDS = 1 << 14  # room for what comes beside the first field of the first batch
 LARGE_PICKLE = 1 << 14  # bytes; a larger one goes through the slot, so that no pipe ever fills up
 
+# Element types by a number, which is shorter and quicker to read than their names.
+DTYPES = sorted({d for d in vars(torch).values() if isinstance(d, torch.dtype)}, key=str)
+CODES = {dtype: code for code, dtype in enumerate(DTYPES)}
+
 _numpy = None
 
 
@@ -149,7 +153,8 @@ class Packer:
             return None
         kept = _resolved(tensor)
         kept = kept if _dense(kept) else kept.contiguous()
-        pid = ("t", self._place(kept), kept.dtype, tuple(kept.shape), tuple(kept.stride()))
+        strides = None if kept.is_contiguous() else tuple(kept.stride())
+        pid = ("t", self._place(kept), CODES[kept.dtype], tuple(kept.shape), strides)
         self.known[id(tensor)] = (pid, tensor, kept)
         return pid
 
@@ -292,9 +297,13 @@ class _Unpickler(pickle.Unpickler):
                 self._lease, dtype=dtype, count=count, offset=at
             ).untyped_storage()
         if kind == "t":
+            dtype = DTYPES[dtype]
             if count == 0:
-                return torch.empty_strided(shape, how, dtype=dtype)
-            return _tensor_at(self._lease, at, dtype, shape, how)
+                empty = torch.empty(shape, dtype=dtype)
+                return empty if how is None else empty.as_strided(shape, how)
+            if how is not None:
+                return _tensor_at(self._lease, at, dtype, shape, how)
+            return torch.frombuffer(self._lease, dtype=dtype, count=count, offset=at).view(shape)
         import numpy as np
 
         if count == 0:
