@@ -117,11 +117,13 @@ def _memory(kind: str, run: str, method: str) -> dict:
 
     watcher = threading.Thread(target=look)
     watcher.start()
-    for _ in range(2):
-        for _batch in loader:
-            time.sleep(STEP * (4 if run == "M-f32" else 1))
-    done.set()
-    watcher.join()
+    try:
+        for _ in range(2):
+            for _batch in loader:
+                time.sleep(STEP * (4 if run == "M-f32" else 1))
+    finally:  # a failure must not leave a thread that looks for ever
+        done.set()
+        watcher.join()
     return {"pss_mb": peaks[0] / 1e6, "all_mb": peaks[1] / 1e6}
 
 

@@ -161,7 +161,8 @@ class _Server:
             self._between(fds)
         _, status = os.waitpid(between, 0)
         if status != 0:  # else the worker answers
-            self._answer(-os.waitstatus_to_exitcode(status))
+            code = os.waitstatus_to_exitcode(status)
+            self._answer(-(code if code > 0 else errno.EAGAIN))  # below 0: it was killed
 
     def _answer(self, number: int) -> None:
         with contextlib.suppress(OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import multiprocessing
 import os
@@ -13,6 +14,7 @@ import pytest
 pytest.importorskip("torch")
 from hypothesis import given
 from hypothesis import strategies as st
+from stoker.torch import arena
 from stoker.torch.arena import FREE, HEAD, PAGE, Memory, Pool, Reader, Seat, Writer
 
 
@@ -174,3 +176,43 @@ def test_a_pool_keeps_to_its_ceiling():
     assert pool.lease(2 * PAGE) is None
     del first
     assert pool.lease(PAGE) is not None
+
+
+def test_a_pool_for_batches_that_grow_keeps_no_old_buffers():
+    pool = Pool(1 << 40)
+    for pages in range(1, 50):
+        shown = pool.lease(pages * PAGE)
+        other = pool.lease(PAGE)
+        del shown, other
+    assert pool.total <= 2 * 50 * PAGE
+    kept = [pool.lease(60 * PAGE) for _ in range(5)]
+    assert all(part is not None for part in kept)
+
+
+def test_a_slot_that_cannot_be_mapped_takes_no_memory(monkeypatch):
+    memory = Memory()
+    writer = Writer(memory, 1 << 30)
+
+    def fails(*_):
+        raise OSError(errno.ENOMEM, "no address space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(arena, "map_file", fails)
+        assert writer.acquire(100 * PAGE) is None
+    assert os.fstat(memory.fd).st_blocks * 512 <= HEAD
+    assert memory.size() == 0
+    assert writer.acquire(100 * PAGE) is not None
+    assert os.fstat(memory.fd).st_blocks * 512 >= 100 * PAGE
+
+
+@pytest.mark.parametrize(
+    ("own", "file"),
+    [("0::/job/step\n", "job/memory.max"), ("4:memory:/job\n", "memory/job/memory.limit_in_bytes")],
+)
+def test_the_ceiling_is_half_of_the_least_limit(tmp_path, own, file):
+    (tmp_path / "own").write_text(own)
+    free = arena.default_ceiling(str(tmp_path), str(tmp_path / "own"))
+    limited = tmp_path / file
+    limited.parent.mkdir(parents=True)
+    limited.write_text("67108864\n")
+    assert arena.default_ceiling(str(tmp_path), str(tmp_path / "own")) == 32 << 20 < free

@@ -160,6 +160,22 @@ def test_a_dataset_of_another_length_by_then(later):
     assert in_use <= 4  # the window; what was fetched for nothing has given its memory back
 
 
+@pytest.mark.parametrize("when", range(6))
+def test_a_sampler_that_is_restored_in_an_epoch_begins_there_in_the_next(when):
+    def epochs(kind):
+        sampler = ElasticSampler(12, 2, shuffle=False)
+        loader = kind(range(12), 2, sampler=sampler, num_workers=2, persistent_workers=True)
+        seen = []
+        for _ in range(3):
+            for nth, batch in enumerate(loader):
+                seen.append(batch.tolist())
+                if nth == when and len(seen) < 7:
+                    sampler.load_state_dict(sampler.state_dict(), position=8)
+        return seen
+
+    assert epochs(DataLoader) == epochs(TORCH)
+
+
 def test_states_do_not_count_what_was_begun_early():
     data = Drawn(10)
     loader = DataLoader(data, 2, num_workers=2, persistent_workers=True)

@@ -330,3 +330,38 @@ def test_large_tasks_and_large_pickles_do_not_block():
     assert batch[39_999] == "text 39999 " * 3
     del iterator  # with tasks and results on their way
     assert sum(len(b) for b in DataLoader(Texts(), 40_000, num_workers=2)) == 200_000
+
+
+@pytest.mark.filterwarnings("ignore:the arena of the workers is full")
+@pytest.mark.parametrize("persistent", [False, True])
+def test_workers_whose_pipes_are_full_end_at_once(persistent):
+    loader = DataLoader(
+        Rows(width=70_000), 4, num_workers=2, arena_bytes=0, persistent_workers=persistent
+    )
+    iterator = iter(loader)
+    next(iterator)
+    workers = iterator._workers
+    time.sleep(0.5)  # they have written what the pipes take, and wait for room
+    del iterator, loader
+    gc.collect()
+    assert [worker.exitcode for worker in workers] == [0, 0]  # else torch had to kill them
+
+
+class Numbers:
+    """Arrays of a type of number that a library has registered with NumPy."""
+
+    def __init__(self):
+        tests = pytest.importorskip("numpy._core._rational_tests")
+        self.one, self.zero = tests.rational(1, 3), tests.rational(0)
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        return np.array([self.one, self.one + i])
+
+
+def test_arrays_of_a_type_that_another_library_made():
+    got = list(DataLoader(Numbers(), None, num_workers=1, collate_fn=lambda array: array))
+    assert [a.dtype for a in got] == [np.dtype(type(Numbers().one))] * 2
+    assert got[1].tolist() == Numbers()[1].tolist()

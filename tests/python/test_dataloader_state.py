@@ -360,6 +360,28 @@ def test_streams_without_a_state_are_passed_over_with_a_warning(num_workers):
     assert lists(other) == whole[2:]
 
 
+def no_odd_ones(batch):
+    """A collation that has nothing to say of some batches."""
+    return None if batch[0] % 2 else batch
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+@pytest.mark.filterwarnings("ignore:neither the iterable dataset")
+def test_batches_that_are_none_are_passed_over_like_any_other(num_workers):
+    def make_streams():
+        return DataLoader(Forgetful(), 1, num_workers=num_workers, collate_fn=no_odd_ones)
+
+    whole = list(make_streams())
+    assert None in whole[:4]
+    loader = make_streams()
+    iterator = iter(loader)
+    for _ in range(5):
+        next(iterator)
+    other = make_streams()
+    other.load_state_dict(loader.state_dict())
+    assert list(other) == whole[5:]
+
+
 def test_states_of_something_else_are_refused():
     loader = make(0)
     with pytest.raises(ValueError, match="no state"):

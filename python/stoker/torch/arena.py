@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .pinned import Registrar, Registration
 
+from .cgroups import OWN, ROOT, folders, memory_limit
 from .mapping import map_file
 
 PAGE = 4096
@@ -268,10 +269,14 @@ class Writer:
         if number is None:
             return None
         try:
+            slot = self._mapped(
+                number
+            )  # first: if that fails, there is no memory yet to be given back
             # Reserved, not only promised: a write can then never end in a bus error.
-            os.posix_fallocate(memory.fd, memory.place(number)[0], capacity)
-            return self._mapped(number)
+            os.posix_fallocate(memory.fd, slot.offset, capacity)
+            return slot
         except OSError:
+            self.slots.pop(number, None)
             memory.retire(number)
             return None
 
@@ -292,12 +297,11 @@ class Writer:
         self.memory.set_state(slot.number, FREE)
 
 
-def default_ceiling() -> int:
+def default_ceiling(root: str = ROOT, own: str = OWN) -> int:
     """Half of the memory that this process may use, as a file system in memory has it by default."""
+    limits = map(memory_limit, folders("memory", root, own))
     total = os.sysconf("SC_PHYS_PAGES") * PAGE_OF_SYSTEM
-    with contextlib.suppress(OSError, ValueError), open("/sys/fs/cgroup/memory.max") as file:
-        total = min(total, int(file.read()))
-    return total // 2
+    return min([total, *(limit for limit in limits if limit is not None)]) // 2
 
 
 class Lease(ctypes.Array[ctypes.c_char]):
@@ -414,6 +418,7 @@ class Pool:
             return None  # a forked child: what is registered is shared with the parent
         buffer = self._take(size)
         if buffer is None:
+            self._drop_one()
             buffer = self._make(align(size, PAGE))
         if buffer is None:
             return None
@@ -430,6 +435,11 @@ class Pool:
                     continue  # another thread was faster
                 return buffer
         return None
+
+    def _drop_one(self) -> None:
+        """Give back a buffer that is too small: there are never more than were once in use together."""
+        with contextlib.suppress(IndexError):
+            self.sizes.remove(len(self.free.pop()))
 
     def _make(self, size: int) -> Buffer | None:
         self.sizes.append(size)  # first, so that two threads cannot both take the last room

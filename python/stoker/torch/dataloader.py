@@ -12,6 +12,7 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
+from itertools import islice
 from typing import Any, TypeVar
 
 import torch
@@ -317,9 +318,8 @@ def pass_over(iterator: Any, start: Start) -> None:
     ):
         return
     iterator._stoker_yielded = 0
-    for _ in range(start.skip):
-        if next(iterator, None) is None:
-            break
+    for _ in islice(iterator, start.skip):
+        pass
 
 
 def _passes(loader: DataLoader[Any], state: dict[str, Any]) -> bool:
@@ -387,7 +387,6 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
             and not isinstance(
                 loader.dataset, (torch.utils.data.IterableDataset, torch.utils.data.MapDataPipe)
             )
-            and certain(loader._index_sampler)
         )
         view = _LoaderView(loader, start)
         self._registrar = view.registrar
@@ -400,13 +399,15 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         super()._try_put_index()
         loader = self._loader()
         if self._send_idx == before and self._may_be_early and loader is not None:
-            if self._early is None:  # the epoch has no more tasks
+            # The epoch has no more tasks.
+            if self._early is None and certain(loader._index_sampler):
                 self._early = Early(
                     loader._index_sampler,
                     self._index_queues,  # type: ignore[arg-type]
                     self._worker_result_queue,  # type: ignore[arg-type]
                 )
-            self._early.send()
+            if self._early is not None:
+                self._early.send()
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         self._sent = {}

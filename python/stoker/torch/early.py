@@ -28,9 +28,11 @@ def certain(index_sampler: Any) -> bool:
     sampler = index_sampler
     if type(sampler) is BatchSampler:
         sampler = sampler.sampler
-    if type(sampler) is SequentialSampler:
-        return True
-    return type(sampler) in (DistributedSampler, ElasticSampler) and not sampler.shuffle
+    if type(sampler) is ElasticSampler:
+        return not sampler.shuffle and not sampler.restored
+    if type(sampler) is DistributedSampler:
+        return not sampler.shuffle
+    return type(sampler) is SequentialSampler
 
 
 class Early:

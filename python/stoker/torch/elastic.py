@@ -91,6 +91,11 @@ class ElasticSampler(Sampler[int]):
     def __len__(self) -> int:
         return self.num_samples - self._skip
 
+    @property
+    def restored(self) -> bool:
+        """Does the next pass, and it alone, begin at a position that was loaded?"""
+        return self._skip > 0
+
     def set_epoch(self, epoch: int) -> None:
         """The epoch of the next pass; forgets a position that was loaded for another."""
         if epoch != self.epoch:

@@ -25,6 +25,10 @@ class Event:
     def __setstate__(self, state: object) -> None:
         self._fd = state.detach()  # type: ignore[attr-defined]
 
+    def fileno(self) -> int:
+        """For a poll that waits for other things, too: readable while the event is set."""
+        return self._fd
+
     def set(self) -> None:
         with contextlib.suppress(BlockingIOError):  # set 2^64 times: set it is
             os.eventfd_write(self._fd, 1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple
+
+from .cgroups import OWN, ROOT, counts, folders, memory_limit, number
 
 CRASH = (
     "most often a fault in a native library that the dataset calls: "
@@ -60,8 +60,8 @@ class MemoryGroups:
     `killed` compares. Version 2 of control groups, and version 1 where memory is still under it.
     """
 
-    def __init__(self, root: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> None:
-        self._groups = list(_groups(Path(root), Path(own)))
+    def __init__(self, root: str = ROOT, own: str = OWN) -> None:
+        self._groups = folders("memory", root, own)
         self._before = [_level(group) for group in self._groups]
 
     def killed(self) -> str | None:
@@ -79,56 +79,12 @@ class MemoryGroups:
         return "the kernel ended it because the machine had no memory left: use fewer workers or smaller samples"
 
 
-def _groups(root: Path, own: Path) -> Iterator[Path]:
-    """Folders of the groups that count this process's memory."""
-    lines: list[list[str]] = []
-    with contextlib.suppress(OSError):
-        lines = [line.split(":", 2) for line in own.read_text().splitlines()]
-    path = None
-    for number, controllers, place in (line for line in lines if len(line) == 3):
-        if "memory" in controllers.split(","):
-            root, path = root / "memory", place
-            break
-        if number == "0" and not controllers:
-            path = place
-    if path is None:
-        return
-    group = root / path.lstrip("/")
-    if ".." in group.parts or not group.is_dir():  # a container sees its own group as the root
-        group = root
-    while True:
-        yield group
-        if group == root:
-            return
-        group = group.parent
-
-
-def _numbers(path: Path) -> dict[str, int]:
-    """The pairs of a file like memory.events; none if there is no such file."""
-    try:
-        pairs = [line.split() for line in path.read_text().splitlines()]
-    except OSError:
-        return {}
-    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
-
-
-def _number(path: Path) -> int | None:
-    try:
-        text = path.read_text().strip()
-    except OSError:
-        return None
-    return int(text) if text.isdigit() else None  # "max": no limit
-
-
 def _level(group: Path) -> Level:
-    events = _numbers(group / "memory.events")
+    limit, events = memory_limit(group), counts(group / "memory.events")
     if events:
-        return Level(_number(group / "memory.max"), events.get("oom", 0), events.get("oom_kill", 0))
-    limit = _number(group / "memory.limit_in_bytes")
-    if limit is not None and limit >= 1 << 60:  # version 1 has no word for none
-        limit = None
-    kills = _numbers(group / "memory.oom_control").get("oom_kill", 0)
-    return Level(limit, _number(group / "memory.failcnt") or 0, kills)
+        return Level(limit, events.get("oom", 0), events.get("oom_kill", 0))
+    kills = counts(group / "memory.oom_control").get("oom_kill", 0)
+    return Level(limit, number(group / "memory.failcnt") or 0, kills)
 
 
 def obituary(worker: int, process: Any, at: str, groups: MemoryGroups) -> str:

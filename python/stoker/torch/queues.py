@@ -40,13 +40,6 @@ def framed(obj: Any) -> bytes:
     return len(data).to_bytes(SIZE_BYTES, "little") + data
 
 
-def write_all(descriptor: int, data: bytes | memoryview) -> None:
-    """All of it, however often the system takes a part only."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
-
-
 class Messages:
     """What comes out of a pipe, message by message. One thread at a time."""
 
@@ -271,12 +264,20 @@ class ResultQueue:
         return came
 
     def _take_in(self, index: Any, message: Any, state: Any) -> None:
-        if isinstance(index, _ResumeIteration) and self._resumed is not None:
-            self._resumed.append((index, message, state))
-        elif type(index) is int and index < 0:
+        if isinstance(index, _ResumeIteration) and self._set_aside((index, message, state)):
+            return
+        if type(index) is int and index < 0:
             self._take_in_early(index, message)
         else:
             self._ready.append((index, message, state))
+
+    def _set_aside(self, result: tuple[Any, Any, Any]) -> bool:
+        """An answer to an epoch that was begun early; False if that epoch is asked for by now."""
+        with self._lock:
+            if self._resumed is None:
+                return False
+            self._resumed.append(result)
+            return True
 
     def _take_in_early(self, ticket: int, message: Any) -> None:
         with self._lock:
@@ -298,7 +299,8 @@ class ResultQueue:
 
     def release(self) -> None:
         """The epoch is asked for: the answers may be seen."""
-        resumed, self._resumed = self._resumed, None
+        with self._lock:
+            resumed, self._resumed = self._resumed, None
         self._ready.extend(resumed or ())
         os.eventfd_write(self._wake, 1)
 

@@ -173,13 +173,18 @@ class Packer:
         """The same for an array; None: it is pickled as NumPy does it."""
         if id(array) in self.known:
             return self.known[id(array)][0]
-        if array.dtype.hasobject or array.dtype.names is not None or array.ndim == 0:
+        dtype = array.dtype
+        if dtype.hasobject or dtype.names is not None or array.ndim == 0:
+            return None
+        if (
+            dtype.isbuiltin == 2
+        ):  # of another library (bfloat16 of ml_dtypes): `str` does not tell it
             return None
         np = numpy()
         order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
         flat = np.asarray(array, order=order).reshape(-1, order="A").view(np.uint8)
         kept = torch.from_numpy(flat if flat.flags.writeable else flat.copy())
-        pid = ("a", self._place(kept), array.dtype.str, array.shape, order)
+        pid = ("a", self._place(kept), dtype.str, array.shape, order)
         self.known[id(array)] = (pid, array, kept)
         return pid
 

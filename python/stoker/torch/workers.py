@@ -22,7 +22,7 @@ from torch.utils.data._utils.worker import _IterableDatasetStopIteration
 from .arena import FREE, Seat, Writer
 from .event import Event
 from .pinned import Registrar
-from .queues import ResultQueue, TaskQueue, framed, write_all
+from .queues import ResultQueue, TaskQueue, framed
 from .server import process_class
 from .stateful import Fetching
 from .transport import Packer
@@ -37,10 +37,13 @@ class WorkerEnd:
         self.ceiling = ceiling
         self.parent = parent
         self.state = state  # of the dataset, to go on from; None: afresh
+        self.done: Event | None = None  # set: the parent ends its workers, and reads no more
         self.fetching: Fetching | None = None
         self.packer: Packer | None = None
 
-    def start(self) -> None:
+    def start(self, done: Event) -> None:
+        self.done = done
+        os.set_blocking(self.connection.fileno(), False)
         self.seat.note_memory()
         self.fetching = Fetching(self.state)
         self.packer = Packer(Writer(self.seat.memory, self.ceiling))
@@ -54,7 +57,22 @@ class WorkerEnd:
         with contextlib.suppress(
             BrokenPipeError
         ):  # the parent does not listen any more: it is ending us
-            write_all(self.connection.fileno(), reply)
+            self._write(reply)
+
+    def _write(self, data: bytes) -> None:
+        """All of it. Who waits for room in the pipe ends with the others, for then nobody makes any."""
+        assert self.done is not None
+        descriptor = self.connection.fileno()
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[os.write(descriptor, rest) :]
+            except BlockingIOError:
+                poll = select.poll()
+                poll.register(descriptor, select.POLLOUT)
+                poll.register(self.done, select.POLLIN)
+                if self.done.fileno() in dict(poll.poll()):
+                    return
 
     def _reply(self, index: Any, data: Any) -> bytes:
         """The message to the parent. What cannot be sent is the error of its task, no death of the worker."""
@@ -124,7 +142,7 @@ def worker_main(target: Any, end: WorkerEnd, args: tuple[Any, ...]) -> None:
 def _run(target: Any, end: WorkerEnd, args: tuple[Any, ...]) -> None:
     from .direct import direct, keep_private
 
-    end.start()
+    end.start(next(a for a in args if isinstance(a, Event)))
     keep_private()
     assert end.packer is not None
     given = [end if isinstance(a, _Results) else direct(a, end.packer) for a in args]
