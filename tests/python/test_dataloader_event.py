@@ -85,3 +85,48 @@ def test_a_loader_makes_no_semaphore(monkeypatch, method):
         torch.multiprocessing.get_context(method).Event()
     loader = DataLoader(kit.Mixed(8), 4, num_workers=2, multiprocessing_context=method)
     assert [batch["number"].tolist() for batch in loader] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+class Owner:
+    """Sets an event when it is collected, as an iterator does, in a cycle with it."""
+
+    def __init__(self):
+        self.event = Event()
+        self.event.keep()
+        self.event.owner = self
+
+    def __del__(self):
+        self.event.set()
+        was_set.append(self.event.is_set())
+        self.event.close()
+
+
+was_set: list[bool] = []
+
+
+def test_an_event_that_is_kept_can_be_set_by_the_finalizer_of_its_owner():
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(10):
+        Owner()
+    gc.collect()
+    assert was_set == [True] * 10
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_loader_in_a_cycle_ends_its_workers_and_gives_its_arena_back():
+    def once():
+        iterator = iter(DataLoader(kit.Mixed(), 4, num_workers=2))
+        next(iterator)
+        # What a garbage collection may do first.
+        iterator._workers_done_event.__del__()
+        for tasks in iterator._index_queues:
+            tasks._writer.__del__()
+
+    once()
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        once()
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before

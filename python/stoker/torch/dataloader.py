@@ -495,9 +495,12 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         if os.getpid() != self._pid:
             return  # a forked child has inherited the object, not the workers
         done = self._shutdown
-        super()._shutdown_workers()
-        if not done and self._shutdown and not self._pin_memory:
-            self._worker_result_queue.close()
+        try:
+            super()._shutdown_workers()
+        finally:
+            if not done and self._shutdown:
+                self._worker_result_queue.close()
+                self._workers_done_event.close()  # type: ignore[attr-defined]
 
 
 class _Quick:

@@ -13,8 +13,12 @@ class Event:
     """`multiprocessing.Event` over one eventfd: set is what can be read from it.
 
     Travels to a child by fork, and by pickle on its way to a new process. Any process and thread may
-    call anything at any time. The descriptor is closed with the last reference of each process.
+    call anything at any time. The descriptor is closed with the last reference of each process, or by
+    `close` alone after `keep`.
     """
+
+    _fd = -1
+    _kept = False
 
     def __init__(self) -> None:
         self._fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
@@ -46,7 +50,16 @@ class Event:
         poll.register(self._fd, select.POLLIN)
         return bool(poll.poll(None if timeout is None else max(timeout, 0) * 1000))
 
-    def __del__(self, close: Callable[[int], None] = os.close) -> None:
-        fd, self._fd = getattr(self, "_fd", -1), -1
+    def keep(self) -> None:
+        """Let only `close` close it: a garbage collection may finalize an event before an owner that sets it."""
+        self._kept = True
+
+    def close(self, close: Callable[[int], None] = os.close) -> None:
+        """Give the descriptor of this process back; the event is of no more use here."""
+        fd, self._fd = self._fd, -1
         if fd >= 0:
             close(fd)
+
+    def __del__(self) -> None:
+        if not self._kept:
+            self.close()

@@ -20,6 +20,7 @@ from torch.utils.data._utils.worker import _ResumeIteration
 
 from .arena import FREE, Memory, Reader
 from .early import Early
+from .event import Event
 from .pinned import Registrar
 from .transport import BY_VALUE, unpack
 
@@ -107,7 +108,8 @@ class TaskQueue:
         self._begin()
 
     def _begin(self) -> None:
-        self._messages: Messages | None = None  # in the worker
+        self.done: Event | None = None  # in the worker: set, there are no more tasks
+        self._messages: Messages | None = None
         self._arrived: deque[Any] = deque()
 
     def __getstate__(self) -> object:
@@ -161,18 +163,29 @@ class TaskQueue:
                 data = self._write(data)
 
     def get(self, timeout: float | None = None) -> Any:
-        """In the worker: the next task."""
+        """In the worker: the next task; None when the workers are to end, whatever is left."""
         if self._messages is None:
             self._messages = Messages(self._reader.fileno())
             self._poll = select.poll()
             self._poll.register(self._reader.fileno(), select.POLLIN)
+            if self.done is not None:
+                self._poll.register(self.done, select.POLLIN)
         if not self._arrived:
-            if not self._poll.poll(None if timeout is None else timeout * 1000):
-                raise queue.Empty
-            self._arrived.extend(self._messages.read())
+            ready = dict(self._poll.poll(None if timeout is None else timeout * 1000))
+            if self.done is not None and self.done.fileno() in ready:
+                return None
+            if ready:
+                self._read()
         if not self._arrived:
             raise queue.Empty
         return self._arrived.popleft()
+
+    def _read(self) -> None:
+        assert self._messages is not None
+        try:
+            self._arrived.extend(self._messages.read())
+        except EOFError:  # a garbage collection closes the pipe before the event is set
+            self._poll.unregister(self._reader.fileno())
 
     def cancel_join_thread(self) -> None:
         """Nothing is joined anyway."""

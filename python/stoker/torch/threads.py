@@ -125,6 +125,9 @@ class Done:
     def is_set(self) -> bool:
         return self._until is not None
 
+    def close(self) -> None:
+        """Nothing is open."""
+
     def left(self) -> float | None:
         """Seconds that all workers together may still be waited for; None: no end was asked for."""
         return None if self._until is None else max(0.0, self._until - time.monotonic())

@@ -142,7 +142,10 @@ def worker_main(target: Any, end: WorkerEnd, args: tuple[Any, ...]) -> None:
 def _run(target: Any, end: WorkerEnd, args: tuple[Any, ...]) -> None:
     from .direct import direct, keep_private
 
-    end.start(next(a for a in args if isinstance(a, Event)))
+    done = next(a for a in args if isinstance(a, Event))
+    for tasks in (a for a in args if isinstance(a, TaskQueue)):
+        tasks.done = done
+    end.start(done)
     keep_private()
     assert end.packer is not None
     given = [end if isinstance(a, _Results) else direct(a, end.packer) for a in args]
@@ -176,7 +179,9 @@ class Context:
         return TaskQueue(self._context)
 
     def Event(self) -> Any:
-        return Event()
+        event = Event()
+        event.keep()  # the iterator closes it
+        return event
 
     def Process(self, target: Any, args: tuple[Any, ...]) -> Any:
         assert self._results is not None
