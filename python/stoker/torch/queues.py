@@ -193,7 +193,8 @@ class TaskQueue:
     def close(self) -> None:
         for end in (self._reader, self._writer):
             if end is not None:
-                end.close()
+                with contextlib.suppress(OSError):  # a garbage collection was faster
+                    end.close()
 
 
 class ResultQueue:
