@@ -16,7 +16,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from stoker.torch import DataLoader, ElasticSampler  # noqa: E402
 from stoker.torch.queues import Messages, ResultQueue, framed  # noqa: E402
-from torch.utils.data import Dataset, DistributedSampler  # noqa: E402
+from torch.utils.data import Dataset, DistributedSampler, SequentialSampler  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
@@ -158,6 +158,31 @@ def test_a_dataset_of_another_length_by_then(later):
     memory = loader._iterator._worker_result_queue.memory
     in_use = memory.count() - len(list(memory.free_slots()))
     assert in_use <= 4  # the window; what was fetched for nothing has given its memory back
+
+
+class InTurn(SequentialSampler):
+    """A class of one's own: its epochs start when they are asked for."""
+
+
+class Told:
+    """Samples that depend on what the script says between epochs."""
+
+    def __init__(self):
+        self.epoch = multiprocessing.Value("q", 0)
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        return self.epoch.value, i
+
+
+def test_a_sampler_of_ones_own_waits_for_what_the_script_says():
+    data = Told()
+    loader = DataLoader(data, 2, sampler=InTurn(data), num_workers=2, persistent_workers=True)
+    for epoch in range(3):
+        data.epoch.value = epoch
+        assert [told.tolist() for told, _ in loader] == [[epoch, epoch]] * 3
 
 
 @pytest.mark.parametrize("when", range(6))

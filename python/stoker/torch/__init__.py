@@ -1,4 +1,7 @@
-"""The native loader for PyTorch: batches of tensors, without a copy, or on a device."""
+"""For PyTorch: `DataLoader`, a drop-in for torch's own, and `Loader`, the native one with batches of tensors.
+
+`Resilient` is a dataset that survives bad samples, `ElasticSampler` a sampler for any number of ranks.
+"""
 
 from __future__ import annotations
 

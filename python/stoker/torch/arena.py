@@ -33,8 +33,13 @@ from .mapping import map_file
 PAGE = 4096
 PAGE_OF_SYSTEM = os.sysconf("SC_PAGESIZE")
 ALIGN = 64
-PATIENCE, PAUSE, HOPES = 1.0, 0.0005, 3  # seconds, seconds, times: see Writer.acquire
-ENOUGH = 1  # batches that are consumed or wait for it
+# See Writer.acquire.
+WAIT_SECONDS = 1.0  # for a slot, at most
+POLL_SECONDS = 0.0005
+MAX_VAIN_WAITS = 3
+MIN_WAITING = (
+    1  # batches that are consumed or wait for it, for a worker to wait, too: more than this
+)
 UNUSED, FREE, TAKEN, FILLED, RETIRED = range(5)  # a slot's state, a byte
 
 # The head: where the next slot begins and how many there are, a note of 16 bytes for each worker, a state for each
@@ -200,7 +205,7 @@ class Writer:
         self.ceiling = ceiling
         self.slots: dict[int, Slot] = {}  # those that this process has mapped
         self.largest = 0
-        self.hopes = HOPES
+        self.waits_left = MAX_VAIN_WAITS
         self.since = time.monotonic()
 
     def acquire(self, size: int) -> Slot | None:
@@ -211,16 +216,16 @@ class Writer:
         that has changed.
         """
         now = time.monotonic()
-        end = now + min(now - self.since, PATIENCE)  # as long as the last batch took
+        end = now + min(now - self.since, WAIT_SECONDS)  # as long as the last batch took
         slot = self._free(size)
-        while slot is None and self.hopes and self.memory.filled() > ENOUGH:
+        while slot is None and self.waits_left and self.memory.filled() > MIN_WAITING:
             if time.monotonic() > end:
-                self.hopes -= 1
+                self.waits_left -= 1
                 break
-            time.sleep(PAUSE)
+            time.sleep(POLL_SECONDS)
             slot = self._free(size)
         if slot is not None:
-            self.hopes = HOPES
+            self.waits_left = MAX_VAIN_WAITS
         else:
             slot = self._new(size)
         self.largest = max(self.largest, size)

@@ -37,6 +37,11 @@ MAX_WORKERS = 16
 MOSTLY = 0.5  # of the time waited for something else than a CPU
 WORTHWHILE = 1.3  # two threads, against one
 
+ITERABLE = (
+    "the dataset is iterable: each worker would give the whole stream unless the dataset divides it "
+    "itself, and looking would consume it; give a number if it does"
+)
+
 # What torch takes with workers only, as it is without them.
 USUAL = {
     "prefetch_factor": None,
@@ -99,13 +104,7 @@ def decide(probe: Any, worker_mode: str, ceiling: int) -> Auto:
     cpus = usable_cpus()
     figures, batches = Figures(), None
     if isinstance(probe.dataset, IterableDataset):
-        count, reason = (
-            0,
-            (
-                "the dataset is iterable: each worker would give the whole stream unless the dataset divides it "
-                "itself, and looking would consume it; give a number if it does"
-            ),
-        )
+        count, reason = 0, ITERABLE
     else:
         with suppress(TypeError, NotImplementedError):
             batches = len(probe)

@@ -73,6 +73,12 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         With `pin_memory` and CUDA: register the arena itself as pinned memory, so that pinning copies
         nothing. False: pinned memory is a copy, as in torch. True; no effect without CUDA 12.5 or later.
 
+    Raises
+    ------
+    ValueError
+        One of these arguments is out of its range, or `multiprocessing_context` is given with threads;
+        and whatever torch's loader raises.
+
     Notes
     -----
     With workers, each collates its batches straight into memory that the parent has mapped: no tensor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from contextlib import suppress
+from math import prod
 from typing import Any
 
 import torch
@@ -117,9 +118,7 @@ class PoolCollate(_Direct):
         self._pool = pool
 
     def _empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor | None:
-        count = 1
-        for n in shape:
-            count *= n
+        count = prod(shape)
         if count * dtype.itemsize < LARGE_BYTES:
             return None
         lease = self._pool.lease(count * dtype.itemsize)

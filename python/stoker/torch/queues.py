@@ -27,7 +27,6 @@ from .transport import BY_VALUE, unpack
 PIPE_BYTES = 1 << 20  # tasks of a worker that wait in its pipe: plenty for indices
 SIZE_BYTES = 8  # before each message: its size
 READ_BYTES = 1 << 18
-F_SETPIPE_SZ = 1031  # Linux; named in fcntl from Python 3.10 on
 
 
 def framed(obj: Any) -> bytes:
@@ -99,7 +98,7 @@ class TaskQueue:
     def __init__(self, context: Any) -> None:
         self._reader, self._writer = context.Pipe(duplex=False)
         with contextlib.suppress(OSError):  # not allowed to be so large: a smaller one does, too
-            fcntl.fcntl(self._writer.fileno(), F_SETPIPE_SZ, PIPE_BYTES)
+            fcntl.fcntl(self._writer.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         os.set_blocking(self._writer.fileno(), False)
         self._backlog: deque[bytes] = deque()
         self._lock = threading.Lock()

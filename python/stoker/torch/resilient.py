@@ -62,6 +62,7 @@ class Resilient(torch.utils.data.Dataset[Item], Generic[Item]):
     max_error_rate : float, optional
         Share of the samples fetched by a process that may be lost, 0 to 1, judged from the 100th on.
     seed : int
+        Of the choice of substitutes; the same on all ranks.
 
     Attributes
     ----------

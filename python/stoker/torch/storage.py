@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef, rebuild_storage_fd, reduce_storage
 
+from .transport import bytes_of
+
 _copies: list[tuple[StorageWeakRef, torch.UntypedStorage, int]] = []  # of what, the copy, its memfd
 
 
@@ -50,7 +52,7 @@ def _copy(storage: torch.UntypedStorage) -> int:
         _copies.remove(entry)
     own = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
     for of, copy, fd in _copies:
-        if of == own and torch.equal(_bytes(copy), _bytes(storage)):
+        if of == own and torch.equal(bytes_of(copy), bytes_of(storage)):
             return fd
     fd = os.memfd_create("stoker-tensor", os.MFD_CLOEXEC)
     try:
@@ -63,7 +65,3 @@ def _copy(storage: torch.UntypedStorage) -> int:
         raise
     _copies.append((own, copy, fd))
     return fd
-
-
-def _bytes(storage: torch.UntypedStorage) -> torch.Tensor:
-    return torch.empty(0, dtype=torch.uint8).set_(storage)

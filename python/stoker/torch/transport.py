@@ -60,7 +60,8 @@ def _private(storage: torch.UntypedStorage) -> bool:
     return storage.device.type == "cpu" and not storage.is_shared()
 
 
-def _bytes_of(storage: torch.UntypedStorage) -> torch.Tensor:
+def bytes_of(storage: torch.UntypedStorage) -> torch.Tensor:
+    """A tensor over all of a storage."""
     return torch.empty(0, dtype=torch.uint8).set_(storage)
 
 
@@ -164,7 +165,7 @@ class Packer:
             return self.known[id(storage)][0]
         if not _private(storage):
             return None
-        kept = _bytes_of(storage)
+        kept = bytes_of(storage)
         pid = ("s", self._place(kept), torch.uint8, tuple(kept.shape), (1,))
         self.known[id(storage)] = (pid, storage, kept)
         return pid
@@ -271,7 +272,7 @@ class _ByValue(ForkingPickler):
             )
             return _tensor_of, (raw, obj.dtype, tuple(obj.shape))
         if type(obj) is torch.UntypedStorage and _private(obj):
-            return _storage_of, (_bytes_of(obj).numpy().tobytes(),)
+            return _storage_of, (bytes_of(obj).numpy().tobytes(),)
         return NotImplemented
 
 
