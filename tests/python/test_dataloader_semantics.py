@@ -236,3 +236,31 @@ def test_the_devices_argument_warns_as_it_does_in_torch():
         pytest.skip("an accelerator is here, and batches would be pinned")
     _, told = assert_alike(act)
     assert len(told) == 2
+
+
+class Quantized(data.Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        return torch.quantize_per_tensor(torch.full((40000,), float(i)), 0.1, 0, torch.quint8)
+
+
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
+def test_quantized_tensors_are_stacked_by_torch():
+    """In memory that is laid out as bytes alone they end the process."""
+    (batch,) = DataLoader(Quantized(), 2)
+    assert torch.equal(batch.dequantize(), torch.stack([torch.zeros(40000), torch.ones(40000)]))
+    values = DataLoader(Quantized(), 2, num_workers=1)
+    assert [batch.is_quantized for batch in values] == [True]
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_nested_tensors_are_refused_in_the_words_of_torch(num_workers):
+    parts = [torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]) for _ in range(2)]
+    words = []
+    for kind in (Stock, DataLoader):
+        with pytest.raises(RuntimeError, match="nested tensors") as caught:
+            list(kind(parts, 2, num_workers=num_workers))
+        words.append(str(caught.value).splitlines()[-1])
+    assert words[0] == words[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import pathlib
 import pickle
@@ -74,6 +75,27 @@ def test_a_restored_loader_goes_on_with_the_next_batch(name, num_workers):
             assert rest == whole[epoch][taken:]
 
 
+@pytest.mark.parametrize("mode", ["process", "thread"])
+@pytest.mark.parametrize("num_workers", [0, 2, 3])
+def test_an_epoch_that_was_left_goes_on_where_it_was_left(num_workers, mode):
+    options = {"shuffle": True, "worker_mode": mode}
+    for epoch in range(2):
+        torch.manual_seed(5)
+        loader = make(num_workers, **options)
+        whole = [lists(loader), lists(loader)][epoch]
+        torch.manual_seed(5)
+        loader = make(num_workers, **options)
+        for _ in range(epoch):
+            list(loader)
+        for n, _ in enumerate(loader, start=1):
+            if n == 2:
+                break  # and the iterator is gone
+        gc.collect()
+        other = make(num_workers, **options)
+        other.load_state_dict(json.loads(json.dumps(loader.state_dict())))
+        assert lists(other) == whole[2:]
+
+
 def test_nothing_is_fetched_again_and_the_global_generator_is_left_alone():
     loader = make(0, shuffle=True)
     iterator = iter(loader)
@@ -98,6 +120,18 @@ def test_the_state_at_the_end_begins_the_next_epoch():
     other = make(2, shuffle=True, generator=torch.Generator().manual_seed(3))
     other.load_state_dict(state)
     assert lists(other) == second != first
+
+
+def test_a_stream_that_was_left_goes_on_where_it_was_left():
+    loader = DataLoader(Stream(), 2)
+    whole = lists(loader)
+    loader = DataLoader(Stream(), 2)
+    for _ in loader:
+        break
+    gc.collect()
+    other = DataLoader(Stream(), 2)
+    other.load_state_dict(pickle.loads(pickle.dumps(loader.state_dict())))
+    assert lists(other) == whole[1:]
 
 
 class Stream(IterableDataset):

@@ -6,12 +6,12 @@ subclasses; what differs is where a batch lies and how it travels.
 
 from __future__ import annotations
 
-import copy
 import os
 import time
 import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -32,8 +32,8 @@ from .direct import PoolCollate
 from .early import Early, certain
 from .obituary import MemoryGroups, late, obituary, tasks_of
 from .pinned import Registrar, registrar_for
-from .resume import Start, check, describe
-from .stateful import part_state, restore_dataset, restore_fetcher, stateful
+from .resume import Place, Start, check, describe
+from .stateful import known_parts, own_part, restore_dataset, restore_fetcher, stateful
 from .workers import Context
 
 
@@ -156,16 +156,15 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         self.snapshot_every_n_steps = snapshot_every_n_steps
         self.register_arena = register_arena
         self._pool: Pool | None = None
-        self._latest: weakref.ref[Any] | None = None
+        self._place: Place | None = None  # of the latest iterator, be it gone or not
         self._waiting: dict[str, Any] | None = None  # a state for the next iterator
-        self._finished: dict[str, Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: what belongs to this process and to the epoch under way stays here.
 
         With a living iterator of persistent workers it fails as torch's does.
         """
-        return {**vars(self), "_pool": None, "_latest": None}
+        return {**vars(self), "_pool": None, "_place": None}
 
     @property
     def auto(self) -> Auto | None:
@@ -185,7 +184,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
             self._iterator = None
         iterator: Any = super().__iter__()
         self._waiting = None
-        self._latest = weakref.ref(iterator)
+        self._place = iterator._place
         return iterator
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
@@ -209,7 +208,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         return self._pool
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the latest iterator stands: batches handed out count, those in flight do not.
+        """Where the latest iterator stands, or stood when it was left: batches handed out count, those in flight do not.
 
         Returns
         -------
@@ -217,13 +216,10 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
             Of numbers, lists and strings, and of what stateful datasets and samplers add. Before the
             first iterator it says: from the start.
         """
-        iterator = self._latest() if self._latest is not None else None
-        if iterator is not None:
-            return iterator.state_dict()  # type: ignore[no-any-return]
+        if self._place is not None:
+            return self._place.state_dict()
         if self._waiting is not None:
             return self._waiting
-        if self._finished is not None:
-            return self._finished
         with Start(self, None) as start:
             return describe(start, 0, False, None, -1)
 
@@ -244,15 +240,13 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         if not state:
             return
         self._waiting = check(state, self)
-        self._latest = None
+        self._place = None
 
 
 class _Counting:
     """What both kinds of iterators have in common: they count, and tell their state."""
 
-    _start: Start
-    _stoker_yielded: int
-    _stoker_done: bool
+    _place: Place
     _registrar: Registrar | None = None
 
     def _belong_to(self, loader: DataLoader[Any]) -> None:
@@ -260,12 +254,16 @@ class _Counting:
         # loader lets go of it, not at some later garbage collection.
         self._loader = weakref.ref(loader)
 
-    def _begin(self, loader: DataLoader[Any], start: Start) -> None:
+    def _begin(
+        self,
+        loader: DataLoader[Any],
+        start: Start,
+        parts: Callable[[], list[Any] | None],
+        last_worker: int = -1,
+    ) -> None:
         self._belong_to(loader)
-        self._start = start
         start.begun_with(self)
-        self._stoker_yielded = start.skip
-        self._stoker_done = False
+        self._place = Place(start, parts, last_worker)
 
     def _next_data(self) -> Any:
         # Not __next__: its caller is whom torch's warnings about lengths are to point at.
@@ -274,23 +272,15 @@ class _Counting:
         try:
             batch = super()._next_data()  # type: ignore[misc]
         except StopIteration:
-            self._stoker_done = True
-            loader = self._loader()
-            if loader is not None:
-                loader._finished = self.state_dict()
+            self._place.done = True
             if self._registrar is not None:
                 self._registrar.look()  # the workers may have ended: with idle devices all is given back
             raise
-        self._stoker_yielded += 1
+        self._place.yielded += 1
         return batch
 
-    def _workers_state(self) -> tuple[Any, int]:
-        raise NotImplementedError
-
     def state_dict(self) -> dict[str, Any]:
-        return describe(
-            self._start, self._stoker_yielded, self._stoker_done, *self._workers_state()
-        )
+        return self._place.state_dict()
 
 
 class _InlineIter(_Counting, _SingleProcessDataLoaderIter):
@@ -304,14 +294,10 @@ class _InlineIter(_Counting, _SingleProcessDataLoaderIter):
         self._registrar = view.registrar
         super().__init__(view)
         restore_fetcher(part, self._dataset_fetcher)
-        self._begin(loader, start)
+        self._begin(loader, start, own_part(self._dataset, self._dataset_fetcher))
         if self._collate_fn is default_collate:
             self._dataset_fetcher.collate_fn = PoolCollate(loader._buffers())
         pass_over(self, start)
-
-    def _workers_state(self) -> tuple[Any, int]:
-        part = part_state(self._dataset, self._dataset_fetcher)
-        return (None if part is None else [copy.deepcopy(part)]), -1  # it may be the living one
 
 
 def pass_over(iterator: Any, start: Start) -> None:
@@ -323,7 +309,7 @@ def pass_over(iterator: Any, start: Start) -> None:
         or iterator._dataset_kind != _DatasetKind.Iterable
     ):
         return
-    iterator._stoker_yielded = 0
+    iterator._place.yielded = 0
     for _ in islice(iterator, start.skip):
         pass
 
@@ -382,7 +368,7 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         self._dataset_states: list[Any] = [None] * loader.num_workers
         if state is not None and state["dataset"] is not None:
             self._dataset_states = list(state["dataset"])
-        self._last_worker = state["last_worker"] if state is not None else -1
+        last_worker = state["last_worker"] if state is not None else -1
         self._belong_to(loader)
         self._early: Early | None = None
         self._may_be_early = (
@@ -397,7 +383,7 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         view = _LoaderView(loader, start)
         self._registrar = view.registrar
         super().__init__(view)
-        self._begin(loader, start)
+        self._begin(loader, start, partial(known_parts, self._dataset_states), last_worker)
         pass_over(self, start)
 
     def _try_put_index(self) -> None:
@@ -420,14 +406,13 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         if not first_iter:  # persistent workers begin another epoch
             self._check_alive()
             self._turn = 0
-            self._last_worker = -1
             if self._dataset_kind == _DatasetKind.Iterable:  # its streams begin anew
                 self._dataset_states = [None] * self._num_workers
             early, self._early = self._early, None
             with Start(loader, None) as start, early or nullcontext():
                 start.continued = True
                 super()._reset(loader, first_iter)
-            self._begin(loader, start)
+            self._begin(loader, start, partial(known_parts, self._dataset_states))
             return
         super()._reset(loader, first_iter)
 
@@ -443,16 +428,12 @@ class _WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         self._cycle = cycle
 
     def _process_data(self, data: Any, worker_idx: int) -> Any:
-        self._last_worker = worker_idx
+        self._place.last_worker = worker_idx
         states = self._worker_result_queue.states  # type: ignore[attr-defined]
         task = self._rcvd_idx - 1
         if task in states:
             self._dataset_states[worker_idx] = states.pop(task)
         return super()._process_data(data, worker_idx)  # type: ignore[no-untyped-call]
-
-    def _workers_state(self) -> tuple[Any, int]:
-        known = any(state is not None for state in self._dataset_states)
-        return (list(self._dataset_states) if known else None), self._last_worker
 
     def _next_index(self) -> Any:
         index = super()._next_index()  # type: ignore[no-untyped-call]

@@ -156,6 +156,20 @@ def describe(
     }
 
 
+class Place:
+    """Where an iterator stands. The loader keeps it: a `break` ends the iterator, and its state is asked for then."""
+
+    def __init__(self, start: Start, parts: Callable[[], list[Any] | None], last: int) -> None:
+        self.start = start
+        self.parts = parts  # of the state, by worker; must not hold the iterator
+        self.last_worker = last
+        self.yielded = start.skip
+        self.done = False
+
+    def state_dict(self) -> dict[str, Any]:
+        return describe(self.start, self.yielded, self.done, self.parts(), self.last_worker)
+
+
 def check(state: Any, loader: Any) -> dict[str, Any]:
     """Refuse what is no state of such a loader."""
     if not isinstance(state, dict) or state.get("version") != VERSION:

@@ -6,6 +6,8 @@ worker loads the dataset's, calls ``iter(dataset)``, and loads the iterator's. A
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from typing import Any
 
 from torch.utils.data import get_worker_info
@@ -29,6 +31,18 @@ def part_state(dataset: Any, fetcher: Any) -> dict[str, Any] | None:
         "iterator": iterator.state_dict() if stateful(iterator) else None,
         "ended": getattr(fetcher, "ended", False),
     }
+
+
+def own_part(dataset: Any, fetcher: Any) -> Callable[[], list[Any] | None]:
+    """What tells the state of a dataset without workers; holds a stream only if it has one."""
+    if part_state(dataset, fetcher) is None:
+        return lambda: None
+    return lambda: [copy.deepcopy(part_state(dataset, fetcher))]  # it may be the living one
+
+
+def known_parts(states: list[Any]) -> list[Any] | None:
+    """The parts that workers have told; None: none has a state."""
+    return list(states) if any(state is not None for state in states) else None
 
 
 def restore_dataset(part: dict[str, Any] | None, dataset: Any) -> None:
