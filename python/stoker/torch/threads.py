@@ -33,8 +33,8 @@ from torch.utils.data._utils.collate import default_collate
 from torch.utils.data.dataloader import _DatasetKind
 
 from .arena import Pool
-from .dataloader import _WorkersIter
 from .direct import PoolCollate
+from .iterators import WorkersIter
 from .obituary import tasks_of
 from .stateful import part_state, restore_dataset, restore_fetcher, stateful
 from .worker_info import acting_as
@@ -344,7 +344,7 @@ class Context:
         return Worker(orders, self._states.pop(0) if self._states else None)
 
 
-class ThreadsIter(_WorkersIter):
+class ThreadsIter(WorkersIter):
     """With workers that are threads."""
 
     def __init__(self, loader: Any, start: Any) -> None:

@@ -1,0 +1,305 @@
+"""The iterators of `DataLoader`: torch's own, which are given another way for the batches and can tell their state.
+
+torch's classes decide what comes, in which order and from which worker. Here they get queues, processes and collation
+of ours, begin where a state says, and say more of workers that die or are late.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.utils.data
+from torch.utils.data._utils import MP_STATUS_CHECK_INTERVAL
+from torch.utils.data._utils.collate import default_collate
+from torch.utils.data.dataloader import (
+    _DatasetKind,
+    _MultiProcessingDataLoaderIter,
+    _SingleProcessDataLoaderIter,
+)
+
+from .direct import PoolCollate
+from .early import Early, certain
+from .obituary import MemoryGroups, late, obituary, tasks_of
+from .pinned import Registrar, registrar_for
+from .resume import Place, Start
+from .stateful import known_parts, own_part, restore_dataset, restore_fetcher, stateful
+from .workers import Context
+
+if TYPE_CHECKING:
+    from .dataloader import DataLoader
+
+
+class _Counting:
+    """What both kinds of iterators have in common: they count, and tell their state."""
+
+    _place: Place
+    _registrar: Registrar | None = None
+
+    def _belong_to(self, loader: DataLoader[Any]) -> None:
+        # Weak: the loader holds an iterator of persistent workers, and they end when the last one who holds the
+        # loader lets go of it, not at some later garbage collection.
+        self._loader = weakref.ref(loader)
+
+    def _begin(
+        self,
+        loader: DataLoader[Any],
+        start: Start,
+        parts: Callable[[], list[Any] | None],
+        last_worker: int = -1,
+    ) -> None:
+        self._belong_to(loader)
+        start.begun_with(self)
+        self._place = Place(start, parts, last_worker)
+
+    def _next_data(self) -> Any:
+        # Not __next__: its caller is whom torch's warnings about lengths are to point at.
+        if self._registrar is not None:
+            self._registrar.look()
+        try:
+            batch = super()._next_data()  # type: ignore[misc]
+        except StopIteration:
+            self._place.done = True
+            if self._registrar is not None:
+                self._registrar.look()  # the workers may have ended: with idle devices all is given back
+            raise
+        self._place.yielded += 1
+        return batch
+
+    def state_dict(self) -> dict[str, Any]:
+        return self._place.state_dict()
+
+
+class InlineIter(_Counting, _SingleProcessDataLoaderIter):
+    """Without workers."""
+
+    def __init__(self, loader: DataLoader[Any], start: Start) -> None:
+        parts = start.state["dataset"] if start.state is not None else None
+        part = parts[0] if parts else None
+        restore_dataset(part, loader.dataset)
+        view = _LoaderView(loader, start)
+        self._registrar = view.registrar
+        super().__init__(view)
+        restore_fetcher(part, self._dataset_fetcher)
+        self._begin(loader, start, own_part(self._dataset, self._dataset_fetcher))
+        if self._collate_fn is default_collate:
+            self._dataset_fetcher.collate_fn = PoolCollate(loader._buffers())
+        pass_over(self, start)
+
+
+def pass_over(iterator: Any, start: Start) -> None:
+    """An iterable dataset without a state: fetch what was used already, and throw it away."""
+    state = start.state
+    if (
+        state is None
+        or state["dataset"] is not None
+        or iterator._dataset_kind != _DatasetKind.Iterable
+    ):
+        return
+    iterator._place.yielded = 0
+    for _ in islice(iterator, start.skip):
+        pass
+
+
+def _passes(loader: DataLoader[Any], state: dict[str, Any]) -> bool:
+    """Will `pass_over` bring the iterator to where it was?"""
+    return isinstance(loader.dataset, torch.utils.data.IterableDataset) and state["dataset"] is None
+
+
+class _LoaderView:
+    """The loader as torch's iterator is to see it: all its own, but for what is said here."""
+
+    def __init__(self, loader: DataLoader[Any], start: Start) -> None:
+        self._loader = loader
+        self.registrar = registrar_for(loader)
+        iterable = isinstance(loader.dataset, torch.utils.data.IterableDataset)
+        self._index_sampler = (
+            loader._index_sampler if iterable else start.indices(loader._index_sampler)
+        )
+        if loader.num_workers == 0:
+            return
+        if loader.prefetch_factor is None:  # the number was 0 when the loader was made
+            dropped = loader.auto.dropped if loader.auto is not None else {}
+            self.prefetch_factor = dropped.get("prefetch_factor", 2)
+        states = start.state["dataset"] if start.state is not None else None
+        if loader.worker_mode == "thread":
+            from . import threads
+
+            self.multiprocessing_context: Any = threads.Context(loader._buffers(), states)
+        else:
+            context = loader.multiprocessing_context or torch.multiprocessing
+            self.multiprocessing_context = Context(
+                context, loader.arena_bytes, states, self.registrar
+            )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+
+class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
+    """With workers: torch's iterator, and what it says when one of them dies or is stuck."""
+
+    _sent: dict[int, Any]  # indices of the tasks on their way, by task
+
+    def __init__(self, loader: DataLoader[Any], start: Start) -> None:
+        state = start.state
+        self._pid = os.getpid()
+        self._groups = MemoryGroups()
+        self._turn = 0  # the worker that gets the first task
+        if (
+            state is not None
+            and (state["dataset"] is not None or start.skip)
+            and not _passes(loader, state)
+        ):
+            self._turn = (state["last_worker"] + 1) % loader.num_workers
+        self._dataset_states: list[Any] = [None] * loader.num_workers
+        if state is not None and state["dataset"] is not None:
+            self._dataset_states = list(state["dataset"])
+        last_worker = state["last_worker"] if state is not None else -1
+        self._belong_to(loader)
+        self._early: Early | None = None
+        self._may_be_early = (
+            loader.persistent_workers
+            and loader.worker_mode == "process"
+            and getattr(loader, "in_order", True)
+            and not stateful(loader.dataset)
+            and not isinstance(
+                loader.dataset, (torch.utils.data.IterableDataset, torch.utils.data.MapDataPipe)
+            )
+        )
+        view = _LoaderView(loader, start)
+        self._registrar = view.registrar
+        super().__init__(view)
+        self._begin(loader, start, partial(known_parts, self._dataset_states), last_worker)
+        pass_over(self, start)
+
+    def _try_put_index(self) -> None:
+        before = self._send_idx
+        super()._try_put_index()
+        loader = self._loader()
+        if self._send_idx == before and self._may_be_early and loader is not None:
+            # The epoch has no more tasks.
+            if self._early is None and certain(loader._index_sampler):
+                self._early = Early(
+                    loader._index_sampler,
+                    self._index_queues,  # type: ignore[arg-type]
+                    self._worker_result_queue,  # type: ignore[arg-type]
+                )
+            if self._early is not None:
+                self._early.send()
+
+    def _reset(self, loader: Any, first_iter: bool = False) -> None:
+        self._sent = {}
+        if not first_iter:  # persistent workers begin another epoch
+            self._check_alive()
+            self._turn = 0
+            if self._dataset_kind == _DatasetKind.Iterable:  # its streams begin anew
+                self._dataset_states = [None] * self._num_workers
+            early, self._early = self._early, None
+            with Start(loader, None) as start, early or nullcontext():
+                start.continued = True
+                super()._reset(loader, first_iter)
+            self._begin(loader, start, partial(known_parts, self._dataset_states))
+            return
+        super()._reset(loader, first_iter)
+
+    @property
+    def _worker_queue_idx_cycle(self) -> Any:
+        """torch's turn of the workers, beginning with the one whose turn it is after a restart."""
+        return self._cycle
+
+    @_worker_queue_idx_cycle.setter
+    def _worker_queue_idx_cycle(self, cycle: Any) -> None:
+        for _ in range(self._turn):
+            next(cycle)
+        self._cycle = cycle
+
+    def _process_data(self, data: Any, worker_idx: int) -> Any:
+        self._place.last_worker = worker_idx
+        states = self._worker_result_queue.states  # type: ignore[attr-defined]
+        task = self._rcvd_idx - 1
+        if task in states:
+            self._dataset_states[worker_idx] = states.pop(task)
+        return super()._process_data(data, worker_idx)  # type: ignore[no-untyped-call]
+
+    def _next_index(self) -> Any:
+        index = super()._next_index()  # type: ignore[no-untyped-call]
+        self._sent = {task: self._sent[task] for task in self._task_info if task in self._sent}
+        self._sent[self._send_idx] = index
+        return index
+
+    def _try_get_data(self, timeout: float = MP_STATUS_CHECK_INTERVAL) -> Any:
+        end = time.monotonic() + timeout
+        try:
+            while True:
+                # It returns early when a worker has ended, be it one that has nothing left to do.
+                left = max(end - time.monotonic(), 0)
+                got = super()._try_get_data(left)  # type: ignore[no-untyped-call]
+                if got[0] or left == 0:
+                    return got
+        except RuntimeError as error:
+            if "exited unexpectedly" not in str(error):
+                raise
+            raise RuntimeError("; ".join([str(error), *self._obituaries()])) from error.__cause__
+
+    def _obituaries(self) -> list[str]:
+        return [self._obituary(n) for n, w in enumerate(self._workers) if not w.is_alive()]
+
+    def _check_alive(self) -> None:
+        """A worker that has died between two epochs is not waited for."""
+        pids = [str(w.pid) for w in self._workers if not w.is_alive()]
+        if pids and not self._shutdown:
+            text = f"DataLoader worker (pid(s) {', '.join(pids)}) exited unexpectedly"
+            raise RuntimeError("; ".join([text, *self._obituaries()]))
+
+    def _get_data(self) -> Any:
+        try:
+            return super()._get_data()  # type: ignore[no-untyped-call]
+        except RuntimeError as error:
+            if "timed out" not in str(error):
+                raise
+            waits = late(self._workers, self._task_info, self._sent)
+            raise RuntimeError("; ".join([str(error), *waits])) from error.__cause__
+
+    def _obituary(self, worker: int) -> str:
+        at = tasks_of(worker, self._task_info, self._sent)
+        return obituary(worker, self._workers[worker], at, self._groups)
+
+    def _shutdown_workers(self) -> None:
+        if os.getpid() != self._pid:
+            return  # a forked child has inherited the object, not the workers
+        done = self._shutdown
+        try:
+            super()._shutdown_workers()
+        finally:
+            if not done and self._shutdown:
+                self._worker_result_queue.close()
+                self._workers_done_event.close()  # type: ignore[attr-defined]
+
+
+class _Quick:
+    """`__next__` of a map-style dataset, which has no length to warn of, without a mark for a profiler that does not run."""
+
+    _num_yielded: int
+
+    def __next__(self) -> Any:
+        if torch.autograd._profiler_enabled():  # type: ignore[attr-defined]
+            return super().__next__()  # type: ignore[misc]
+        batch = self._next_data()  # type: ignore[attr-defined]
+        self._num_yielded += 1
+        return batch
+
+
+class QuickInlineIter(_Quick, InlineIter):
+    """Without workers, of a map-style dataset."""
+
+
+class QuickWorkersIter(_Quick, WorkersIter):
+    """With workers, of a map-style dataset."""
