@@ -37,9 +37,7 @@ ALIGN = 64
 WAIT_SECONDS = 1.0  # for a slot, at most
 POLL_SECONDS = 0.0005
 MAX_VAIN_WAITS = 3
-MIN_WAITING = (
-    1  # batches that are consumed or wait for it, for a worker to wait, too: more than this
-)
+ENOUGH_FILLED = 1  # with more slots filled than this, a worker waits for one to be freed
 UNUSED, FREE, TAKEN, FILLED, RETIRED = range(5)  # a slot's state, a byte
 
 # The head: where the next slot begins and how many there are, a note of 16 bytes for each worker, a state for each
@@ -218,7 +216,7 @@ class Writer:
         now = time.monotonic()
         end = now + min(now - self.since, WAIT_SECONDS)  # as long as the last batch took
         slot = self._free(size)
-        while slot is None and self.waits_left and self.memory.filled() > MIN_WAITING:
+        while slot is None and self.waits_left and self.memory.filled() > ENOUGH_FILLED:
             if time.monotonic() > end:
                 self.waits_left -= 1
                 break
