@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import os
 import pathlib
 import signal
@@ -18,6 +19,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from stoker.torch import DataLoader  # noqa: E402
+from stoker.torch.queues import ResultQueue, TaskQueue  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
@@ -368,3 +370,39 @@ def test_arrays_of_a_type_that_another_library_made():
     got = list(DataLoader(Numbers(), None, num_workers=1, collate_fn=lambda array: array))
     assert [a.dtype for a in got] == [np.dtype(type(Numbers().one))] * 2
     assert got[1].tolist() == Numbers()[1].tolist()
+
+
+class Owner:
+    """Ends a queue when it is collected, in a cycle, with files opened meanwhile."""
+
+    def __init__(self, ended, opened):
+        self.ended, self.opened, self.itself = ended, opened, self
+
+    def __del__(self):
+        self.opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(8))
+        self.ended.close()
+
+
+def filled_results():
+    results = ResultQueue()
+    reader, writer = multiprocessing.Pipe(duplex=False)
+    results.add(reader)
+    writer.close()
+    return results
+
+
+@pytest.mark.parametrize("make", [lambda: TaskQueue(multiprocessing), filled_results])
+def test_a_collected_queue_closes_no_file_of_others(make):
+    gc.collect()
+    gc.disable()
+    try:
+        before = set(os.listdir("/proc/self/fd"))
+        opened = []
+        Owner(make(), opened)
+        gc.collect()
+    finally:
+        gc.enable()
+    for descriptor in opened:
+        os.close(descriptor)  # fails if the queue has closed it
+    assert len(opened) == 8
+    assert set(os.listdir("/proc/self/fd")) == before

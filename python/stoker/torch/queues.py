@@ -142,7 +142,10 @@ class TaskQueue:
             return data[os.write(self._writer.fileno(), data) :]
         except BlockingIOError:
             return data
-        except OSError:  # the worker is dead: that is found out elsewhere
+        except (
+            OSError,
+            AttributeError,
+        ):  # the worker is dead, which is found out elsewhere; or closed
             return b""
 
     def _feed(self) -> None:
@@ -190,10 +193,9 @@ class TaskQueue:
         """Nothing is joined anyway."""
 
     def close(self) -> None:
-        for end in (self._reader, self._writer):
-            if end is not None:
-                with contextlib.suppress(OSError):  # a garbage collection was faster
-                    end.close()
+        # Let go of, not closed: a garbage collection may have finalized them already, and their numbers may
+        # be those of other files by now.
+        self._reader = self._writer = None
 
 
 class ResultQueue:
@@ -347,9 +349,7 @@ class ResultQueue:
         """Nothing is joined anyway."""
 
     def close(self) -> None:
-        for end, _ in self._ends.values():
-            end.close()
-        self._ends.clear()
+        self._ends.clear()  # not closed here: see TaskQueue.close
         self._poll = select.poll()
         if self._wake >= 0:
             os.close(self._wake)
