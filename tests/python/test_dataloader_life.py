@@ -406,3 +406,10 @@ def test_a_collected_queue_closes_no_file_of_others(make):
         os.close(descriptor)  # fails if the queue has closed it
     assert len(opened) == 8
     assert set(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.filterwarnings("ignore:.*quantized tensor creation functions")
+def test_quantized_tensors_keep_their_scale():  # without workers: torch sends none from there
+    data = [torch.quantize_per_tensor(torch.rand(200, 200), 0.1, 3, torch.quint8) for _ in "ab"]
+    (batch,) = DataLoader(data, 2)
+    assert torch.equal(batch.dequantize(), torch.stack(data).dequantize())

@@ -28,6 +28,8 @@ def _alike(batch: Any) -> bool:
     first = batch[0]
     if first.is_nested or first.is_quantized:  # one has no shape, the other is more than its bytes
         return False
+    if first.is_quantized:  # scale and zero point lie beside the bytes
+        return False
     shape, dtype = first.shape, first.dtype
     for tensor in batch:
         if (
