@@ -121,7 +121,7 @@ def test_a_loader_in_a_cycle_ends_its_workers_and_gives_its_arena_back():
         # What a garbage collection may do first.
         iterator._workers_done_event.__del__()
         for tasks in iterator._index_queues:
-            tasks._writer.__del__()
+            tasks._writer.close()
 
     once()
     gc.collect()
