@@ -134,6 +134,27 @@ def test_a_stream_that_was_left_goes_on_where_it_was_left():
     assert lists(other) == whole[1:]
 
 
+@pytest.mark.parametrize("num_workers", [2, 3])  # 3 persist
+def test_later_epochs_are_those_of_the_unbroken_run(num_workers):
+    def made(state=None):
+        loader = make(num_workers, shuffle=True, generator=torch.Generator().manual_seed(3))
+        if state is not None:
+            loader.load_state_dict(json.loads(json.dumps(state)))
+        return loader
+
+    loader = made()
+    whole = [lists(loader) for _ in range(4)]
+    loader = made()
+    list(loader)
+    loader = made(loader.state_dict())  # at the end of an epoch
+    for _ in range(2):  # twice within the next
+        next(iter(loader))
+        loader = made(loader.state_dict())
+    assert lists(loader) == whole[1][2:]
+    assert lists(loader) == whole[2]
+    assert lists(made(loader.state_dict())) == whole[3]
+
+
 class Stream(IterableDataset):
     """A stream with a state of its own, a part for each worker."""
 

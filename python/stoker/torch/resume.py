@@ -61,12 +61,19 @@ class Start:
         self.state = state if state is not None and not state["finished"] else None
         self.skip: int = self.state["yielded"] if self.state is not None else 0
         self.rest: _Rest | None = None
-        self.continued = False  # an epoch of persistent workers: no seed for them was drawn in it
+        # An epoch of persistent workers that is not their first: no seed for them was drawn in it.
+        self.continued: bool = state is not None and state["continued"]
+        self.goes_on = (
+            bool(loader.persistent_workers) and loader.num_workers > 0
+        )  # after this epoch
         self.generators = generators_of(loader)
+        self._saved: dict[str, list[int]] = {}
         if state is not None and state["finished"]:
-            for name, saved in state["generators"].items():
-                if self.generators.get(name) is not None:
-                    _set(self.generators[name], saved)
+            own = {n for n, generator in self.generators.items() if generator is not None}
+            self._saved = {n: saved for n, saved in state["generators"].items() if n in own}
+            self._put_back()
+        elif state is not None:
+            self._saved = state["generators"]
 
     def __enter__(self) -> Start:
         self.kept = _get(None)
@@ -82,8 +89,7 @@ class Start:
 
     def _put_back(self) -> None:
         """Let all that draws indices stand where it stood when the epoch began."""
-        assert self.state is not None
-        for name, saved in self.state["generators"].items():
+        for name, saved in self._saved.items():
             _set(self.generators.get(name), saved)
 
     def __exit__(self, *_: object) -> None:
@@ -93,9 +99,9 @@ class Start:
 
     def indices(self, index_sampler: Any) -> Any:
         """The index batches of the epoch, less those already used."""
-        if self.state is None:
+        if self.state is None and not self.continued:
             return index_sampler
-        again = self._put_back if self.state["continued"] else None
+        again = self._put_back if self.continued else None
         self.rest = _Rest(index_sampler, self.skip, again)
         return self.rest
 
@@ -147,7 +153,7 @@ def describe(
         "version": VERSION,
         "yielded": yielded,
         "finished": finished,
-        "continued": start.continued,
+        "continued": start.goes_on if finished else start.continued,  # of the epoch that it begins
         "generators": generators,
         "sampler": start.sampler,
         "num_workers": start.num_workers,
