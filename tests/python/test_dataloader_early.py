@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import mmap
 import multiprocessing
 import os
 import pathlib
@@ -9,6 +11,7 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -16,6 +19,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from stoker.torch import DataLoader, ElasticSampler  # noqa: E402
 from stoker.torch.queues import Messages, ResultQueue, framed  # noqa: E402
+from stoker.torch.shared import shares  # noqa: E402
 from torch.utils.data import Dataset, DistributedSampler, SequentialSampler  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -68,25 +72,30 @@ def test_batches_and_draws_are_those_of_torch(n, batch, workers, window, epochs)
     assert_same(run(DataLoader, epochs, **options), run(TORCH, epochs, **options))
 
 
+FETCHED = multiprocessing.Value(
+    "i", 0
+)  # not in the dataset: with shared memory there nothing begins early
+
+
 class Counted(Dataset):
     """Counts what is fetched, in all workers together."""
 
     def __init__(self, n=8):
         self.n = n
-        self.fetched = multiprocessing.Value("i", 0)
+        FETCHED.value = 0
 
     def __len__(self):
         return self.n
 
     def __getitem__(self, i):
-        with self.fetched:
-            self.fetched.value += 1
+        with FETCHED:
+            FETCHED.value += 1
         return i
 
     def reaches(self, count):
         end = time.monotonic() + 60
         while time.monotonic() < end:
-            if self.fetched.value >= count:
+            if FETCHED.value >= count:
                 return True
             time.sleep(0.01)
         return False
@@ -110,7 +119,7 @@ def test_the_next_epoch_begins_while_this_one_ends(which):
         assert len(list(loader)) == each // 2
         # The window of the next epoch is fetched, and no more than that.
         assert data.reaches(epoch * each + 8)
-        assert data.fetched.value == epoch * each + 8
+        assert FETCHED.value == epoch * each + 8
 
 
 def test_where_something_is_drawn_nothing_begins_early():
@@ -130,6 +139,71 @@ def test_where_something_is_drawn_nothing_begins_early():
     iterator = iter(loader)
     list(iterator)
     assert iterator._early is None
+
+
+class Told(Dataset):
+    """Samples that depend on what the script has said to the workers before the epoch."""
+
+    def __init__(self):
+        self.held = {"inside": [multiprocessing.Value("i", 0)]}
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, i):
+        return self.held["inside"][0].value * 100 + i
+
+
+def test_a_dataset_that_the_script_speaks_to_is_not_asked_early():
+    def epochs(kind):
+        data, seen = Told(), []
+        loader = kind(data, 4, num_workers=1, persistent_workers=True)
+        for epoch in range(3):
+            data.held["inside"][0].value = epoch
+            seen.append(list(loader))
+        return seen
+
+    assert_same(epochs(DataLoader), epochs(TORCH))
+
+
+class Slotted:
+    __slots__ = ("inside",)
+
+    def __init__(self, inside):
+        self.inside = inside
+
+
+SPOKEN_TO = {
+    "value": lambda: multiprocessing.Value("i"),
+    "raw array": lambda: multiprocessing.RawArray("d", 3),
+    "event": multiprocessing.Event,
+    "queue": multiprocessing.Queue,
+    "shared tensor": lambda: torch.zeros(3).share_memory_(),
+    "mapping": lambda: mmap.mmap(-1, 4096),
+    "array over a mapping": lambda: np.frombuffer(mmap.mmap(-1, 4096), np.uint8),
+}
+
+
+@pytest.mark.parametrize("what", SPOKEN_TO)
+def test_what_a_script_can_speak_through_is_found_wherever_it_is(what):
+    thing = SPOKEN_TO[what]()
+    for holder in (
+        thing,
+        [{"a": (1, {"b": thing})}],
+        functools.partial(print, key=thing),
+        lambda: thing,
+        Slotted(Slotted(thing)),
+        torch.utils.data.Subset(Slotted(thing), [1, 2]),
+    ):
+        assert shares(holder)
+
+
+def test_ordinary_datasets_share_nothing():
+    inner = torch.utils.data.TensorDataset(torch.zeros(5, 2), torch.arange(5))
+    loop = [inner, np.zeros(4), {"path": pathlib.Path("x")}, len, Dataset, list(range(100_000))]
+    loop.append(loop)
+    assert not shares(torch.utils.data.ConcatDataset([inner, Drawn(3)]))
+    assert not shares(loop)
 
 
 class Shrinking(Dataset):
@@ -164,24 +238,24 @@ class InTurn(SequentialSampler):
     """A class of one's own: its epochs start when they are asked for."""
 
 
-class Told:
-    """Samples that depend on what the script says between epochs."""
+SAID = multiprocessing.Value("q", 0)  # outside of the dataset, where nobody can see it
 
-    def __init__(self):
-        self.epoch = multiprocessing.Value("q", 0)
+
+class ToldOutside:
+    """Samples that depend on what the script says between epochs."""
 
     def __len__(self):
         return 6
 
     def __getitem__(self, i):
-        return self.epoch.value, i
+        return SAID.value, i
 
 
 def test_a_sampler_of_ones_own_waits_for_what_the_script_says():
-    data = Told()
+    data = ToldOutside()
     loader = DataLoader(data, 2, sampler=InTurn(data), num_workers=2, persistent_workers=True)
     for epoch in range(3):
-        data.epoch.value = epoch
+        SAID.value = epoch
         assert [told.tolist() for told, _ in loader] == [[epoch, epoch]] * 3
 
 

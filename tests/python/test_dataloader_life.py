@@ -251,6 +251,48 @@ def test_workers_end_with_their_parent(how):
     process.communicate()
 
 
+STUCK = """
+    import os, sys, time, torch
+    from stoker.torch import DataLoader
+    class Stuck:
+        def __len__(self): return 1000
+        def __getitem__(self, i):
+            if i >= 4:
+                sum(range(10**11))  # never lets another thread run
+            return i
+    iterator = iter(DataLoader(Stuck(), 2, num_workers=2))
+    next(iterator)
+    print(*[w.pid for w in iterator._workers], flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("state", ["holds the GIL", "stopped"])
+def test_workers_that_cannot_look_end_with_their_parent_too(state):
+    process = run(STUCK if state == "holds the GIL" else SLOW + "    time.sleep(60)\n")
+    pids = [int(pid) for pid in process.stdout.readline().split()]
+    if state == "stopped":
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+    process.kill()
+    process.wait(20)
+    assert wait_gone(pids)
+    process.communicate()
+
+
+def test_a_stopped_worker_is_ended_with_its_iterator():
+    loader = DataLoader(Rows(), 4, num_workers=1, timeout=1)
+    iterator = iter(loader)
+    next(iterator)
+    pid = iterator._workers[0].pid
+    os.kill(pid, signal.SIGSTOP)
+    with pytest.raises(RuntimeError, match=rf"timed out .*pid {pid}"):
+        list(iterator)
+    del iterator
+    gc.collect()
+    assert wait_gone([pid])
+
+
 def test_the_interpreter_ends_with_a_living_iterator():
     process = run(SLOW)
     out, err = process.communicate(timeout=60)

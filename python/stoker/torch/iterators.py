@@ -30,11 +30,16 @@ from .early import Early, certain
 from .obituary import MemoryGroups, late, obituary, tasks_of
 from .pinned import Registrar, registrar_for
 from .resume import Place, Start
+from .shared import shares
 from .stateful import known_parts, own_part, restore_dataset, restore_fetcher, stateful
 from .workers import Context
 
 if TYPE_CHECKING:
     from .dataloader import DataLoader
+
+
+# A Ctrl-C reaches workers, too. When one of them has ended, an interrupt of our own may be a moment behind.
+INTERRUPT_SECONDS = 0.05
 
 
 class _Counting:
@@ -63,6 +68,7 @@ class _Counting:
         # Not __next__: its caller is whom torch's warnings about lengths are to point at.
         if self._registrar is not None:
             self._registrar.look()
+        before = self._handed_out()
         try:
             batch = super()._next_data()  # type: ignore[misc]
         except StopIteration:
@@ -70,8 +76,16 @@ class _Counting:
             if self._registrar is not None:
                 self._registrar.look()  # the workers may have ended: with idle devices all is given back
             raise
+        except Exception:
+            # An error in the place of its batch is handed out as well: what follows is the next batch.
+            self._place.yielded += self._handed_out() - before
+            raise
         self._place.yielded += 1
         return batch
+
+    def _handed_out(self) -> int:
+        """Batches and errors of batches so far, of a map-style dataset; 0 for others."""
+        raise NotImplementedError
 
     def state_dict(self) -> dict[str, Any]:
         return self._place.state_dict()
@@ -92,6 +106,16 @@ class InlineIter(_Counting, _SingleProcessDataLoaderIter):
         if self._collate_fn is default_collate:
             self._dataset_fetcher.collate_fn = PoolCollate(loader._buffers())
         pass_over(self, start)
+
+    _drawn = 0
+
+    def _next_index(self) -> Any:
+        index = super()._next_index()  # type: ignore[no-untyped-call]
+        self._drawn += 1
+        return index
+
+    def _handed_out(self) -> int:
+        return self._drawn if self._dataset_kind == _DatasetKind.Map else 0
 
 
 def pass_over(iterator: Any, start: Start) -> None:
@@ -173,12 +197,18 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
             and not isinstance(
                 loader.dataset, (torch.utils.data.IterableDataset, torch.utils.data.MapDataPipe)
             )
+            and certain(loader._index_sampler)
+            and not shares([loader.dataset, loader.collate_fn])
         )
         view = _LoaderView(loader, start)
         self._registrar = view.registrar
         super().__init__(view)
         self._begin(loader, start, partial(known_parts, self._dataset_states), last_worker)
         pass_over(self, start)
+
+    def _handed_out(self) -> int:
+        in_order = getattr(self, "_in_order", True) and self._dataset_kind == _DatasetKind.Map
+        return self._rcvd_idx if in_order else 0
 
     def _try_put_index(self) -> None:
         before = self._send_idx
@@ -247,6 +277,7 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         except RuntimeError as error:
             if "exited unexpectedly" not in str(error):
                 raise
+            time.sleep(INTERRUPT_SECONDS)
             raise RuntimeError("; ".join([str(error), *self._obituaries()])) from error.__cause__
 
     def _obituaries(self) -> list[str]:
@@ -279,6 +310,9 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         try:
             super()._shutdown_workers()
         finally:
+            for worker in self._workers if self._shutdown else ():
+                if worker.is_alive():  # and did not heed SIGTERM
+                    worker.kill()
             if not done and self._shutdown:
                 self._worker_result_queue.close()
                 self._workers_done_event.close()  # type: ignore[attr-defined]

@@ -265,25 +265,27 @@ class _ByValue(ForkingPickler):
 
     def reducer_override(self, obj: Any) -> Any:
         if type(obj) is torch.Tensor and _plain(obj):
-            raw = (
-                _resolved(obj).contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
-                if obj.numel()
-                else b""
-            )
-            return _tensor_of, (raw, obj.dtype, tuple(obj.shape))
+            kept = _resolved(obj)
+            kept = kept if _dense(kept) else kept.contiguous()
+            strides = tuple(kept.stride())
+            flat = kept.as_strided((kept.numel(),), (1,)).view(torch.uint8)
+            raw = flat.numpy().tobytes() if kept.numel() else b""
+            return _tensor_of, (raw, obj.dtype, tuple(obj.shape), strides)
         if type(obj) is torch.UntypedStorage and _private(obj):
             return _storage_of, (bytes_of(obj).numpy().tobytes(),)
         return NotImplemented
 
 
-def _tensor_of(raw: bytes, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
+def _tensor_of(
+    raw: bytes, dtype: torch.dtype, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> torch.Tensor:
     if not raw:
         return torch.empty(shape, dtype=dtype)
-    return torch.frombuffer(bytearray(raw), dtype=dtype).view(shape)
+    return torch.frombuffer(bytearray(raw), dtype=dtype).as_strided(shape, strides)
 
 
 def _storage_of(raw: bytes) -> torch.UntypedStorage:
-    return _tensor_of(raw, torch.uint8, (len(raw),)).untyped_storage()
+    return _tensor_of(raw, torch.uint8, (len(raw),), (1,)).untyped_storage()
 
 
 class _Unpickler(pickle.Unpickler):

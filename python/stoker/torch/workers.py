@@ -8,6 +8,7 @@ an arena instead: a pipe each way for each worker, so that none ever waits for a
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import pickle
 import select
@@ -27,6 +28,8 @@ from .server import process_class
 from .stateful import Fetching
 from .transport import Packer
 
+PR_SET_PDEATHSIG = 1
+
 
 class WorkerEnd:
     """The worker's side of the result queue, and what else it needs; goes to it with the arguments of its process."""
@@ -36,6 +39,7 @@ class WorkerEnd:
         self.seat = seat
         self.ceiling = ceiling
         self.parent = parent
+        self.of_main_thread = threading.current_thread() is threading.main_thread()
         self.state = state  # of the dataset, to go on from; None: afresh
         self.done: Event | None = None  # set: the parent ends its workers, and reads no more
         self.fetching: Fetching | None = None
@@ -47,6 +51,8 @@ class WorkerEnd:
         self.seat.note_memory()
         self.fetching = Fetching(self.state)
         self.packer = Packer(Writer(self.seat.memory, self.ceiling))
+        if self.of_main_thread:
+            _die_at_once_with(self.parent)
         threading.Thread(
             target=_die_with, args=(self.parent,), name="stoker-parent", daemon=True
         ).start()
@@ -112,6 +118,17 @@ def _undeliverable(data: Any) -> ExceptionWrapper:
     except Exception:
         failed.exc_type = RuntimeError
     return failed
+
+
+def _die_at_once_with(parent: int) -> None:
+    """The same by the system alone, also while this process is stopped or never gives the GIL back.
+
+    Linux sends the signal when the *thread* ends that this process is a child of: only for a child of the main one.
+    """
+    if os.getppid() == parent:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        if os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _die_with(parent: int) -> None:
@@ -214,6 +231,13 @@ class _Started:
         self._process.start()
         self._writer.close()  # the worker's end: only then its death is seen
         self._results.watch(self._process)
+
+    def terminate(self) -> None:
+        """Also of a worker that is stopped: it takes the signal once it goes on."""
+        self._process.terminate()
+        with contextlib.suppress(ProcessLookupError):
+            if self._process.is_alive():
+                os.kill(self._process.pid, signal.SIGCONT)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._process, name)
