@@ -15,8 +15,10 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 from bench.peers import machine, tree
+from bench.peers.alone import Shim
 
 MODULES = {"torch": "torch.utils.data", "stoker": "stoker.torch"}
 KINDS = tuple(MODULES)
@@ -85,9 +87,13 @@ def _idle(kind: str) -> dict:
 
 
 def _next(kind: str, run: str) -> dict:
-    """CPU time of the consumer's thread in next(), a batch being ready: more than it holds the GIL."""
+    """Inside next(), a batch being ready: CPU time of the consumer's thread, and time with the GIL held.
+
+    The second needs `bench/pipeline/gil_shim.c` in front of Python (see `alone.Shim`); without it it is not given.
+    """
     loader = _loader(kind, run, persistent_workers=True)
-    taken = []
+    shim = Shim()
+    cpu, held = [], []
     for _ in range(3):
         iterator = iter(loader)
         batch = next(iterator)
@@ -95,10 +101,15 @@ def _next(kind: str, run: str) -> dict:
             until = time.perf_counter() + STEP / 2
             while time.perf_counter() < until:
                 pass
-            begin = time.thread_time()
+            held_before, cpu_before = shim.attached_ns(), time.thread_time_ns()
             batch = next(iterator, None)
-            taken.append(time.thread_time() - begin)
-    return {"next_us": statistics.median(taken) * 1e6}
+            cpu_after, held_after = time.thread_time_ns(), shim.attached_ns()
+            cpu.append((cpu_after - cpu_before) / 1e3)
+            held.append((held_after - held_before) / 1e3)
+    found = {"cpu_us": statistics.median(cpu)}
+    if shim.saves() > len(cpu):
+        found["held_us"] = statistics.median(held)
+    return found
 
 
 def _memory(kind: str, run: str, method: str) -> dict:
@@ -146,7 +157,12 @@ FIGURES = {
 
 def _measured(figure: str, kind: str) -> dict:
     command = [sys.executable, "-m", "bench.peers.loader_life", "--one", figure, kind]
-    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    shim = Path("build", "bench", "libgil_shim.so").resolve()
+    before = {"LD_PRELOAD": str(shim)} if figure.startswith("next") and shim.is_file() else {}
+    environment = {**os.environ, **before}
+    out = subprocess.run(
+        command, check=True, capture_output=True, text=True, env=environment
+    ).stdout
     return json.loads(out.splitlines()[-1])
 
 
