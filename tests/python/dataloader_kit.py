@@ -133,3 +133,37 @@ def assert_same(ours, theirs, where="batch"):
             )
     else:
         assert ours == theirs, where
+
+
+class Rows:
+    """Rows that show their index in every byte."""
+
+    def __init__(self, n=64, width=5000):
+        self.n = n
+        self.width = width
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return torch.full((self.width,), i % 251, dtype=torch.uint8), i
+
+
+def right(batch):
+    """Are the rows of a batch of `Rows` those of its indices?"""
+    rows, indices = batch
+    return all((row == i % 251).all() for row, i in zip(rows, indices.tolist(), strict=True))
+
+
+def outcomes(loader):
+    """What each step of an epoch gives: a number, or the kind and the words of its error."""
+    out = []
+    iterator = iter(loader)
+    while True:
+        try:
+            out.append(next(iterator).item())
+        except StopIteration:
+            return out
+        except KeyError as error:
+            lines = str(error).splitlines()
+            out.append((type(error).__mro__[1], lines[0].replace("thread", "process"), lines[-1]))

@@ -23,26 +23,9 @@ from stoker.torch.queues import ResultQueue, TaskQueue  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+from dataloader_kit import Rows, right  # noqa: E402
+
 pytestmark = pytest.mark.torch
-
-
-class Rows:
-    """Rows that show their index in every byte."""
-
-    def __init__(self, n=64, width=5000):
-        self.n = n
-        self.width = width
-
-    def __len__(self):
-        return self.n
-
-    def __getitem__(self, i):
-        return torch.full((self.width,), i % 251, dtype=torch.uint8), i
-
-
-def right(batch):
-    rows, indices = batch
-    return all((row == i % 251).all() for row, i in zip(rows, indices.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])

@@ -21,6 +21,8 @@ from stoker.torch.queues import ResultQueue  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+import dataloader_kit as kit  # noqa: E402
+from dataloader_kit import right  # noqa: E402
 from pinned_kit import FakeCuda, FakeDriver, mapped  # noqa: E402
 
 pytestmark = [
@@ -29,23 +31,11 @@ pytestmark = [
 ]
 
 
-class Rows:
-    """Rows that show their index in every byte; batches of four are large enough for the pool, too."""
+class Rows(kit.Rows):
+    """Large enough, in batches of four, for the pool, too."""
 
     def __init__(self, n=64, width=20_000):
-        self.n = n
-        self.width = width
-
-    def __len__(self):
-        return self.n
-
-    def __getitem__(self, i):
-        return torch.full((self.width,), i % 251, dtype=torch.uint8), i
-
-
-def right(batch):
-    rows, indices = batch
-    return all((row == i % 251).all() for row, i in zip(rows, indices.tolist(), strict=True))
+        super().__init__(n, width)
 
 
 @pytest.fixture

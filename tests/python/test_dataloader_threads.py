@@ -34,7 +34,7 @@ from torch.utils.data._utils.collate import collate_tensor_fn, default_collate  
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from dataloader_kit import Failing, Mixed, Stream, assert_same, odd_collate  # noqa: E402
+from dataloader_kit import Failing, Mixed, Stream, assert_same, odd_collate, outcomes  # noqa: E402
 from stoker.torch import DataLoader  # noqa: E402
 from stoker.torch.resume import stateful  # noqa: E402
 
@@ -275,20 +275,9 @@ def test_a_kept_batch_is_never_overwritten():
 
 @pytest.mark.parametrize("num_workers", [1, 2])
 def test_errors_stand_where_they_happen_and_the_rest_comes(num_workers):
-    def outcomes(loader_class):
-        out = []
-        iterator = iter(loader_class(Failing(), num_workers=num_workers))
-        while True:
-            try:
-                out.append(next(iterator).item())
-            except StopIteration:
-                return out
-            except KeyError as error:
-                lines = str(error).splitlines()
-                first = lines[0].replace("worker thread", "worker process")
-                out.append((type(error).__mro__[1], first, lines[-1]))
-
-    assert outcomes(threaded) == outcomes(Stock)
+    ours = outcomes(threaded(Failing(), num_workers=num_workers))
+    assert ours == outcomes(Stock(Failing(), num_workers=num_workers))
+    assert len(ours) == 6
 
 
 class Broken(IterableDataset):
