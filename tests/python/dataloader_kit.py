@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import pathlib
 import random
+import time
 from collections import namedtuple
 
 import numpy as np
 import torch
-from torch.utils.data import Dataset, IterableDataset, get_worker_info
+from torch.utils.data import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    Subset,
+    get_worker_info,
+)
 
 Point = namedtuple("Point", ["x", "y"])
 
@@ -167,3 +176,32 @@ def outcomes(loader):
         except KeyError as error:
             lines = str(error).splitlines()
             out.append((type(error).__mro__[1], lines[0].replace("thread", "process"), lines[-1]))
+
+
+def gone(pid):
+    """Has a process ended?"""
+    try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0]
+    except FileNotFoundError:
+        return True
+    return state == "Z"  # nobody is there to fetch its exit code
+
+
+def wait_gone(pids, seconds):
+    """Do they end within so many seconds?"""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if all(gone(pid) for pid in pids):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def datasets_made_of_others():
+    return (
+        ConcatDataset([Mixed(7), Mixed(6)]),
+        Subset(Mixed(), [3, 4, 9, 30]),
+        ChainDataset([Stream((2, 2)), Stream((3,))]),
+        [1, 2, 3, 4, 5],
+        range(9),
+    )

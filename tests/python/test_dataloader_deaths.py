@@ -17,6 +17,10 @@ torch = pytest.importorskip("torch")
 from stoker.torch import DataLoader  # noqa: E402
 from torch.utils.data import DataLoader as Stock  # noqa: E402
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from dataloader_kit import wait_gone  # noqa: E402
+
 pytestmark = pytest.mark.torch
 
 
@@ -122,23 +126,6 @@ def pids_of(iterator):
     return [worker.pid for worker in iterator._workers]
 
 
-def gone(pid):
-    try:
-        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0]
-    except FileNotFoundError:
-        return True
-    return state == "Z"
-
-
-def wait_gone(pids, seconds=30):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if all(gone(pid) for pid in pids):
-            return True
-        time.sleep(0.02)
-    return False
-
-
 @pytest.mark.parametrize("kind", [Stock, DataLoader])
 @pytest.mark.parametrize("epochs", [1, 2])
 def test_persistent_workers_end_with_their_loader(kind, epochs):
@@ -163,7 +150,7 @@ def test_a_persistent_worker_that_dies_between_epochs(how):
 
     def die_and_go_on():
         os.kill(pids[1], how)  # torch's handler of SIGCHLD may raise here already
-        assert wait_gone(pids[1:])
+        assert wait_gone(pids[1:], 30)
         return list(loader)  # noqa: F821 (deleted below, by then this has run)
 
     with pytest.raises(RuntimeError, match=rf"DataLoader worker \(pid(\(s\))? {pids[1]}\)"):
@@ -172,7 +159,7 @@ def test_a_persistent_worker_that_dies_between_epochs(how):
         list(loader)  # and again: an error, no hang
     del loader
     gc.collect()
-    assert wait_gone(pids)
+    assert wait_gone(pids, 30)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +187,7 @@ def test_a_persistent_worker_that_dies_in_a_later_epoch(end, told, tmp_path):
     assert f"worker 0 (pid {pids[0]}): {told}, at task 4, indices [8, 9]" in str(caught.value)
     del loader, caught
     gc.collect()
-    assert wait_gone(pids)
+    assert wait_gone(pids, 30)
 
 
 class Uneven(torch.utils.data.IterableDataset):
@@ -269,7 +256,7 @@ def interrupted(folder, **how):
         out, errors = process.communicate(timeout=120)
     finally:
         process.kill()
-    assert wait_gone(pids)
+    assert wait_gone(pids, 30)
     return process.returncode, out, errors
 
 

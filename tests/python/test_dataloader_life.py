@@ -23,7 +23,7 @@ from stoker.torch.queues import ResultQueue, TaskQueue  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from dataloader_kit import Rows, right  # noqa: E402
+from dataloader_kit import Rows, right, wait_gone  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -206,23 +206,6 @@ SLOW = """
 """
 
 
-def gone(pid):
-    try:
-        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0]
-    except FileNotFoundError:
-        return True
-    return state == "Z"  # nobody is there to fetch its exit code
-
-
-def wait_gone(pids, seconds=10):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if all(gone(pid) for pid in pids):
-            return True
-        time.sleep(0.05)
-    return False
-
-
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_workers_end_with_their_parent(how):
     process = run(SLOW + "    time.sleep(60)\n")
@@ -230,7 +213,7 @@ def test_workers_end_with_their_parent(how):
     assert len(pids) == 2
     process.send_signal(how)
     process.wait(20)
-    assert wait_gone(pids)
+    assert wait_gone(pids, 10)
     process.communicate()
 
 
@@ -259,7 +242,7 @@ def test_workers_that_cannot_look_end_with_their_parent_too(state):
             os.kill(pid, signal.SIGSTOP)
     process.kill()
     process.wait(20)
-    assert wait_gone(pids)
+    assert wait_gone(pids, 10)
     process.communicate()
 
 
@@ -273,14 +256,14 @@ def test_a_stopped_worker_is_ended_with_its_iterator():
         list(iterator)
     del iterator
     gc.collect()
-    assert wait_gone([pid])
+    assert wait_gone([pid], 10)
 
 
 def test_the_interpreter_ends_with_a_living_iterator():
     process = run(SLOW)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
-    assert wait_gone([int(pid) for pid in out.split()])
+    assert wait_gone([int(pid) for pid in out.split()], 10)
     assert "Traceback" not in err
 
 

@@ -17,12 +17,9 @@ torch = pytest.importorskip("torch")
 
 from torch.utils.data import (  # noqa: E402
     BatchSampler,
-    ChainDataset,
-    ConcatDataset,
     DistributedSampler,
     RandomSampler,
     SequentialSampler,
-    Subset,
     SubsetRandomSampler,
     WeightedRandomSampler,
     default_collate,
@@ -38,6 +35,7 @@ from dataloader_kit import (  # noqa: E402
     Mixed,
     Stream,
     assert_same,
+    datasets_made_of_others,
     odd_collate,
     outcomes,
 )
@@ -144,13 +142,7 @@ def test_samplers(name, num_workers):
 
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_datasets_made_of_others(num_workers):
-    for dataset in (
-        ConcatDataset([Mixed(7), Mixed(6)]),
-        Subset(Mixed(), [3, 4, 9, 30]),
-        ChainDataset([Stream((2, 2)), Stream((3,))]),
-        [1, 2, 3, 4, 5],
-        range(9),
-    ):
+    for dataset in datasets_made_of_others():
         assert_parity(
             lambda d=dataset: {"dataset": d, "batch_size": 2, "num_workers": num_workers}, 1
         )

@@ -12,6 +12,10 @@ import pytest
 
 pytest.importorskip("torch")
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from dataloader_kit import gone
+
 pytestmark = pytest.mark.torch
 
 
@@ -114,14 +118,6 @@ def test_a_main_module_without_a_guard_fails_as_with_torch(tmp_path):
         )
         assert "exited unexpectedly" in err
     assert "exit code 1" in told_by[0]
-
-
-def gone(pid):
-    try:
-        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0]
-    except FileNotFoundError:
-        return True
-    return state == "Z"  # nobody is there to fetch its exit code
 
 
 @pytest.mark.parametrize("how", ["kill", "exit"])

@@ -18,23 +18,28 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch.utils.data import DataLoader as Stock  # noqa: E402
 from torch.utils.data import (  # noqa: E402
-    ChainDataset,
-    ConcatDataset,
     DistributedSampler,
     IterableDataset,
-    Subset,
     SubsetRandomSampler,
     WeightedRandomSampler,
     get_worker_info,
 )
-from torch.utils.data import DataLoader as Stock  # noqa: E402
 from torch.utils.data._utils import worker as torch_worker  # noqa: E402
 from torch.utils.data._utils.collate import collate_tensor_fn, default_collate  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from dataloader_kit import Failing, Mixed, Stream, assert_same, odd_collate, outcomes  # noqa: E402
+from dataloader_kit import (  # noqa: E402
+    Failing,
+    Mixed,
+    Stream,
+    assert_same,
+    datasets_made_of_others,
+    odd_collate,
+    outcomes,
+)
 from stoker.torch import DataLoader  # noqa: E402
 from stoker.torch.resume import stateful  # noqa: E402
 
@@ -123,13 +128,7 @@ def test_samplers_and_collations(name):
 
 
 def test_datasets_made_of_others():
-    for dataset in (
-        ConcatDataset([Mixed(7), Mixed(6)]),
-        Subset(Mixed(), [3, 4, 9, 30]),
-        ChainDataset([Stream((2, 2)), Stream((3,))]),
-        [1, 2, 3, 4, 5],
-        range(9),
-    ):
+    for dataset in datasets_made_of_others():
         assert_parity(lambda d=dataset: {"dataset": d, "batch_size": 2, "num_workers": 2}, 1)
 
 

@@ -94,6 +94,8 @@ class _Counting:
 class InlineIter(_Counting, _SingleProcessDataLoaderIter):
     """Without workers."""
 
+    _drawn = 0  # batches of indices
+
     def __init__(self, loader: DataLoader[Any], start: Start) -> None:
         parts = start.state["dataset"] if start.state is not None else None
         part = parts[0] if parts else None
@@ -106,8 +108,6 @@ class InlineIter(_Counting, _SingleProcessDataLoaderIter):
         if self._collate_fn is default_collate:
             self._dataset_fetcher.collate_fn = PoolCollate(loader._buffers())
         pass_over(self, start)
-
-    _drawn = 0
 
     def _next_index(self) -> Any:
         index = super()._next_index()  # type: ignore[no-untyped-call]

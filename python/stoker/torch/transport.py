@@ -77,6 +77,12 @@ def _dense(tensor: torch.Tensor) -> bool:
     return True
 
 
+def _movable(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor itself if its bytes are all there is to it, else a copy of which that is true."""
+    resolved = _resolved(tensor)
+    return resolved if _dense(resolved) else resolved.contiguous()
+
+
 class _Pickler(ForkingPickler):
     """Leaves tensors and arrays out and remembers them."""
 
@@ -152,8 +158,7 @@ class Packer:
             return self.known[id(tensor)][0]
         if not _plain(tensor):
             return None
-        kept = _resolved(tensor)
-        kept = kept if _dense(kept) else kept.contiguous()
+        kept = _movable(tensor)
         strides = None if kept.is_contiguous() else tuple(kept.stride())
         pid = ("t", self._place(kept), CODES[kept.dtype], tuple(kept.shape), strides)
         self.known[id(tensor)] = (pid, tensor, kept)
@@ -265,12 +270,10 @@ class _ByValue(ForkingPickler):
 
     def reducer_override(self, obj: Any) -> Any:
         if type(obj) is torch.Tensor and _plain(obj):
-            kept = _resolved(obj)
-            kept = kept if _dense(kept) else kept.contiguous()
-            strides = tuple(kept.stride())
+            kept = _movable(obj)
             flat = kept.as_strided((kept.numel(),), (1,)).view(torch.uint8)
             raw = flat.numpy().tobytes() if kept.numel() else b""
-            return _tensor_of, (raw, obj.dtype, tuple(obj.shape), strides)
+            return _tensor_of, (raw, obj.dtype, tuple(obj.shape), tuple(kept.stride()))
         if type(obj) is torch.UntypedStorage and _private(obj):
             return _storage_of, (bytes_of(obj).numpy().tobytes(),)
         return NotImplemented
