@@ -302,10 +302,14 @@ static bool open_locked(stk__window *window, stk__worker *worker)
         slot = stk__arena_grow(window->arena);
     if (slot == NULL) {
         stk__mutex_lock(window->mutex);
-        window->opening = false;
-        window->starved = true;
-        stk__cond_broadcast(&window->landed);
-        return false;
+        slot = stk__arena_take_locked(window->arena); /* returned while this thread tried to grow */
+        if (slot == NULL) {
+            window->opening = false;
+            window->starved = true;
+            stk__cond_broadcast(&window->landed);
+            return false;
+        }
+        stk__mutex_unlock(window->mutex);
     }
     of->step.slot = slot;
     plan_flight(window, worker, of, number);
