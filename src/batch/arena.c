@@ -256,9 +256,21 @@ static bool make_column(stk__arena *arena, stk_batch *slot, size_t nth)
     return true;
 }
 
-stk_batch *stk__arena_grow(stk__arena *arena)
+/* Looked at beforehand: a slot that is made in part and given up takes memory that a thread next to
+ * it could have had. */
+static bool fits(const stk__arena *arena)
 {
-    stk_batch *slot = stk__heap_zalloc(&arena->heap, 1, sizeof *slot);
+    uint64_t used = stk__load_relaxed_u64(&arena->heap.used_bytes), sum;
+
+    if (arena->heap.ceiling_bytes == 0)
+        return true;
+    return stk__u64_add(used, stk__arena_slot_bytes(arena), &sum) &&
+           sum <= arena->heap.ceiling_bytes;
+}
+
+stk_batch *stk__arena_grow_locked(stk__arena *arena)
+{
+    stk_batch *slot = fits(arena) ? stk__heap_zalloc(&arena->heap, 1, sizeof *slot) : NULL;
 
     if (slot == NULL)
         return NULL;
@@ -272,12 +284,10 @@ stk_batch *stk__arena_grow(stk__arena *arena)
         if (!make_column(arena, slot, i))
             goto fail;
     }
-    stk__mutex_lock(&arena->mutex);
     slot->next_made = arena->all;
     arena->all = slot;
     arena->made++;
     hand_out_locked(arena, slot);
-    stk__mutex_unlock(&arena->mutex);
     return slot;
 fail:
     free_slot(arena, slot);

@@ -64,9 +64,10 @@ stk_batch *stk__arena_take_locked(stk__arena *arena);
  * reference on the arena. */
 void stk__arena_return_locked(stk__arena *arena, stk_batch *slot);
 
-/* Make one more slot and take it; NULL when the ceiling or the system refuses. Without the mutex.
- */
-stk_batch *stk__arena_grow(stk__arena *arena);
+/* Make one more slot and take it; NULL when the ceiling or the system refuses. What does not fit
+ * the ceiling takes nothing of it meanwhile. The caller holds the mutex, so that between a look for
+ * a free slot and this none can come back. */
+stk_batch *stk__arena_grow_locked(stk__arena *arena);
 
 /* Slots made so far, and those in other hands than the free list. The caller holds the mutex. */
 uint32_t stk__arena_slots_locked(const stk__arena *arena);

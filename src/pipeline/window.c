@@ -2,7 +2,8 @@
  * The window: see window.h.
  *
  * Lock: one mutex, the arena's, guards all that says so below; the heap has none. Nothing is called
- * back with it held but stk__step_fail(), which only allocates.
+ * back with it held but stk__step_fail(), which only allocates. The arena grows with it held: that
+ * no slot is free, that there is no memory for another, and what follows from it are one decision.
  *
  * Who sleeps where: compute threads on the arena's condition (a step was opened, a read came back,
  * a slot was returned, stop), I/O threads on `cold` (a read was queued, a buffer is free, stop),
@@ -296,21 +297,15 @@ static bool open_locked(stk__window *window, stk__worker *worker)
     slot = stk__arena_take_locked(window->arena);
     if (slot == NULL && stk__arena_slots_locked(window->arena) >= window->slots_allowed)
         return false;
+    if (slot == NULL)
+        slot = stk__arena_grow_locked(window->arena);
+    if (slot == NULL) {
+        window->starved = true;
+        stk__cond_broadcast(&window->landed);
+        return false;
+    }
     window->opening = true;
     stk__mutex_unlock(window->mutex);
-    if (slot == NULL)
-        slot = stk__arena_grow(window->arena);
-    if (slot == NULL) {
-        stk__mutex_lock(window->mutex);
-        slot = stk__arena_take_locked(window->arena); /* returned while this thread tried to grow */
-        if (slot == NULL) {
-            window->opening = false;
-            window->starved = true;
-            stk__cond_broadcast(&window->landed);
-            return false;
-        }
-        stk__mutex_unlock(window->mutex);
-    }
     of->step.slot = slot;
     plan_flight(window, worker, of, number);
     return true;
@@ -599,8 +594,10 @@ stk_batch *stk__window_spare_slot(stk__window *window)
 
     stk__mutex_lock(window->mutex);
     slot = stk__arena_take_locked(window->arena);
+    if (slot == NULL)
+        slot = stk__arena_grow_locked(window->arena);
     stk__mutex_unlock(window->mutex);
-    return slot != NULL ? slot : stk__arena_grow(window->arena);
+    return slot;
 }
 
 static const char *state_text(const stk__window *window, const flight *of)
@@ -674,14 +671,16 @@ static stk_status start_thread(stk__window *window, stk__thread *thread, const c
 static stk_status make_slots(stk__window *window, stk_error *err)
 {
     for (uint32_t i = 0; i < window->slots_allowed; i++) {
-        stk_batch *slot = stk__arena_grow(window->arena);
+        stk_batch *slot;
 
+        stk__mutex_lock(window->mutex);
+        slot = stk__arena_grow_locked(window->arena);
+        if (slot != NULL)
+            stk__arena_return_locked(window->arena, slot);
+        stk__mutex_unlock(window->mutex);
         if (slot == NULL)
             return STK_FAIL(err, STK_ENOMEM, "the memory ceiling left no room for %u batch slots",
                 window->slots_allowed);
-        stk__mutex_lock(window->mutex);
-        stk__arena_return_locked(window->arena, slot);
-        stk__mutex_unlock(window->mutex);
     }
     return STK_OK;
 }

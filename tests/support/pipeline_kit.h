@@ -50,7 +50,9 @@ static inline stk_batch *rig_slot(rig *r, size_t rows)
     assert_true(r->plan.count <= COUNT_OF(specs));
     stk__field_plan_columns(&r->plan, rows, specs);
     assert_int_equal(stk__arena_set_columns(r->arena, specs, r->plan.count, rows, NULL), STK_OK);
-    slot = stk__arena_grow(r->arena);
+    stk__mutex_lock(stk__arena_mutex(r->arena));
+    slot = stk__arena_grow_locked(r->arena);
+    stk__mutex_unlock(stk__arena_mutex(r->arena));
     assert_non_null(slot);
     stk__slot_set_rows(slot, rows);
     return slot;

@@ -100,6 +100,8 @@ static void held_slots_end_in_busy_and_not_in_a_hang(void **state)
             while ((st = stk_loader_next(loader, &kept[count], &err)) == STK_END)
                 ;
             assert_int_equal(st, STK_EBUSY);
+            stk_loader_get_stats(loader, &stats);
+            assert_int_equal(stats.slots_held, count); /* and not what a thread tries to get */
         }
         for (size_t i = 0; i < count; i++)
             stk_batch_unref(kept[i]);
