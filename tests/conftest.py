@@ -1,10 +1,19 @@
-"""What all Python tests share: the path to tests/support, and small datasets made once a run."""
+"""What all Python tests share: the path to tests/support, how examples are found, and small datasets
+made once a run."""
 
 import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples in each run, however slow the machine is in this moment: a run that fails fails
+# again. `pytest --hypothesis-profile=search` looks at other examples each time.
+patient = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("search", **patient)
+settings.register_profile("certain", derandomize=True, **patient)
+settings.load_profile("certain")
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 

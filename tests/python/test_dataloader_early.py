@@ -54,7 +54,7 @@ def run(kind, epochs, **options):
     return seen
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     n=st.integers(1, 12),
     batch=st.sampled_from([None, 1, 3]),
@@ -336,7 +336,7 @@ def test_a_thread_that_waits_sees_what_is_claimed():
 
 
 @given(st.lists(st.binary(max_size=300_000), max_size=8), st.integers(1, 200_000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_messages_are_whole_however_they_come(sent, piece):
     reader, writer = os.pipe()
     data = b"".join(map(framed, sent))

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from hypothesis import given, settings  # noqa: E402
+from hypothesis import given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from stoker.torch import DataLoader, ElasticSampler  # noqa: E402
 
@@ -26,7 +26,6 @@ def global_batches(n, split, epoch=0, **options):
     return [[i for d in dealt for i in d[s * batch : (s + 1) * batch]] for s in range(steps)]
 
 
-@settings(deadline=None)
 @given(
     n=st.integers(24, 300),
     split=splits,

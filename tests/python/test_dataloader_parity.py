@@ -285,7 +285,7 @@ ODD = st.one_of(
         st.lists(st.tuples(ODD, ODD), min_size=1, max_size=4),
     )
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_collation_is_torchs_for_odd_samples_too(samples):
     ours = outcome(PoolCollate(Pool(1 << 20)), samples)
     theirs = outcome(default_collate, samples)

@@ -288,7 +288,7 @@ def check_cuts(kind, sizes, cuts, persistent, **options):
     assert done + lists(last) == whole
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     kind=st.sampled_from(KINDS),
     size=st.integers(0, 12),
@@ -301,7 +301,7 @@ def test_any_stream_goes_on_anywhere(kind, size, cuts, batch_size, drop_last):
     check_cuts(kind, [size], cuts, False, batch_size=batch_size, drop_last=drop_last)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(
     kind=st.sampled_from(KINDS),
     sizes=st.lists(st.integers(0, 7), min_size=1, max_size=3),

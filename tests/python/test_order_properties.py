@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from kit import flat
 from stoker import Label
 
-settings.register_profile("loaders", max_examples=40, deadline=None)
-settings.load_profile("loaders")
+loaders = settings(max_examples=40)
 
 sizes = st.integers(1, 400)  # fewer samples than ranks, one short step, many full ones
 splits = st.sampled_from([(1, 24), (2, 12), (3, 8), (8, 3), (24, 1)])  # ranks x batch = 24
@@ -38,6 +37,7 @@ def global_steps(shards, seed, ranks, batch_size, epoch=0, **options):
     return [flat(step) for step in zip(*of_rank, strict=True)]
 
 
+@loaders
 @given(n=sizes, seed=seeds, split=splits, shuffle=shuffles, epoch=epochs)
 def test_an_epoch_is_the_same_for_any_number_of_ranks(
     numbered_shards, n, seed, split, shuffle, epoch
@@ -48,6 +48,7 @@ def test_an_epoch_is_the_same_for_any_number_of_ranks(
     assert sorted(flat(alone)) == list(range(n))
 
 
+@loaders
 @given(n=sizes, seed=seeds, split=splits, shuffle=shuffles)
 def test_sizes_of_ranks_differ_by_one_at_most_and_never_by_steps(
     numbered_shards, n, seed, split, shuffle
@@ -69,6 +70,7 @@ def test_sizes_of_ranks_differ_by_one_at_most_and_never_by_steps(
         assert max(step) - min(step) <= 1
 
 
+@loaders
 @given(n=sizes, seed=seeds, split=splits, tail=st.sampled_from(["drop", "wrap"]))
 def test_drop_and_wrap_give_every_rank_whole_batches(numbered_shards, n, seed, split, tail):
     ranks, batch_size = split
@@ -83,6 +85,7 @@ def test_drop_and_wrap_give_every_rank_whole_batches(numbered_shards, n, seed, s
     assert taken[n:] == [whole[i % n] for i in range(n, len(taken))]
 
 
+@loaders
 @given(n=sizes, seed=seeds, workers=threads, shuffle=shuffles, data=st.data())
 def test_a_restored_loader_goes_on_with_the_next_sample(
     numbered_shards, n, seed, workers, shuffle, data
@@ -103,6 +106,7 @@ def test_a_restored_loader_goes_on_with_the_next_sample(
     assert np.array_equal(np.concatenate(rest), np.concatenate(whole[taken:]))
 
 
+@loaders
 @given(n=st.integers(50, 400), seed=seeds, before=splits, after=splits, data=st.data())
 def test_a_run_goes_on_with_another_number_of_ranks(numbered_shards, n, seed, before, after, data):
     shards = numbered_shards(n)
@@ -126,6 +130,7 @@ def test_a_run_goes_on_with_another_number_of_ranks(numbered_shards, n, seed, be
     assert [flat(step) for step in zip(*of_rank, strict=True)] == whole[taken:]
 
 
+@loaders
 @given(n=sizes, seed=seeds, epoch=epochs, shuffle=shuffles, workers=threads)
 def test_order_and_at_and_batches_say_the_same(numbered_shards, n, seed, epoch, shuffle, workers):
     with open_loader(numbered_shards(n), seed, 16, shuffle, threads=workers) as loader:
@@ -141,6 +146,7 @@ def test_order_and_at_and_batches_say_the_same(numbered_shards, n, seed, epoch, 
         assert loader.order(epoch, middle, n).tolist() == order[middle:].tolist()
 
 
+@loaders
 @given(seed=seeds, epoch=st.integers(0, 2**32))
 def test_epochs_and_seeds_differ(numbered_shards, seed, epoch):
     with open_loader(numbered_shards(60), seed, 16) as loader:

@@ -36,7 +36,7 @@ def assert_close(got, want):
 
 
 @pytest.mark.torch
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     height=sides,
     width=sides,
@@ -64,7 +64,7 @@ def test_plain_resize_is_within_a_level_of_torchvision(interpolation, size):
 
 
 @pytest.mark.torch
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     height=st.integers(20, 90),
     width=st.integers(20, 90),
@@ -79,7 +79,7 @@ def test_the_short_side_and_its_bound_are_torchvisions(height, width, size, more
 
 
 @pytest.mark.torch
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(height=sides, width=sides, size=st.tuples(sides, sides))
 def test_center_crop_equals_torchvision(height, width, size):
     v2 = pytest.importorskip("torchvision.transforms.v2")
@@ -187,7 +187,7 @@ def test_a_picture_too_small_for_a_crop_is_a_shape_error(step):
         step(noise(20, 30))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**64 - 1), epoch=st.integers(0, 2**32), sample=st.integers(0, 2**40))
 def test_random_crops_are_parts_of_the_picture(seed, epoch, sample):
     array = np.arange(20 * 30 * 3, dtype=np.uint32).astype(np.uint8).reshape(20, 30, 3)
