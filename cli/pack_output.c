@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <stoker/os.h>
+
 #include "out_human.h"
 #include "pack.h"
 #include "save.h"
@@ -168,7 +170,7 @@ static void remove_leftover(const pack_job *job, const char *name)
 {
     char *path = in_folder(job, name, "");
 
-    save_remove_dead(path);
+    stk_draft_remove_dead(path);
     free(path);
 }
 
@@ -249,27 +251,22 @@ static void write_classes(FILE *file, const void *ctx)
 
     for (size_t i = 0; i < job->class_count; i++) {
         if (fprintf(file, "%s\n", job->classes[i]) < 0)
-            return; /* the caller asks ferror() */
+            return; /* who reads the stream asks ferror() */
     }
 }
 
 static bool same_classes(const pack_job *job, const char *path)
 {
-    char *want = NULL, *have = NULL;
     size_t want_size = 0, got = 0;
-    FILE *memory = open_memstream(&want, &want_size);
+    char *want = save_in_memory(write_classes, job, &want_size), *have = NULL;
     FILE *file = fopen(path, "re");
-    bool same = false;
+    bool same;
 
-    if (memory != NULL) {
-        write_classes(memory, job);
-        same = fclose(memory) == 0;
-    }
-    if (same && file != NULL) {
+    if (want != NULL && file != NULL) {
         have = malloc(want_size + 1);
         got = have != NULL ? fread(have, 1, want_size + 1, file) : 0;
     }
-    same = same && have != NULL && got == want_size && memcmp(want, have, got) == 0;
+    same = have != NULL && got == want_size && memcmp(want, have, got) == 0;
     if (file != NULL && fclose(file) != 0)
         same = false;
     free(want);

@@ -8,6 +8,7 @@
 #include <stoker/codec.h>
 #include <stoker/dataset.h>
 #include <stoker/loader.h>
+#include <stoker/os.h>
 #include <stoker/pipeline.h>
 #include <stoker/transform.h>
 

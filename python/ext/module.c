@@ -54,6 +54,9 @@ static PyMethodDef functions[] = {
     {"transform", ext_transform, METH_VARARGS,
         PyDoc_STR("transform($module, pixels, height, width, chain, seed, epoch, sample, layout,\n"
                   "          dtype, /)\n--\n\nA chain applied to rows of RGB, as a Tensor.")},
+    {"save_file", ext_save_file, METH_VARARGS,
+        PyDoc_STR("save_file($module, path, data, /)\n--\n\n"
+                  "Write a file under its name, whole or not at all.")},
     {"cure", cure, METH_O,
         PyDoc_STR("cure($module, status, /)\n--\n\nWhat to do about a status, or \"\".")},
     {"raise_status", raise_status, METH_VARARGS,

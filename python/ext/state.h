@@ -129,6 +129,9 @@ PyObject *ext_decode_image(PyObject *module, PyObject *args);
 PyObject *ext_image_info(PyObject *module, PyObject *args);
 PyObject *ext_transform(PyObject *module, PyObject *args);
 
+/* file_save.c: a function of the module */
+PyObject *ext_save_file(PyObject *module, PyObject *args);
+
 /* errors.c */
 
 /* Raise the exception for an error; always NULL. */

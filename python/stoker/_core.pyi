@@ -1,5 +1,6 @@
 """The engine's handles for the package; private."""
 
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any, Final, final
@@ -173,5 +174,8 @@ def transform(
     dtype: int,
     /,
 ) -> Tensor: ...
+def save_file(
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes], data: Buffer, /
+) -> None: ...
 def cure(status: str, /) -> str: ...
 def raise_status(number: int, /) -> None: ...

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from . import _core
 from .errors import StateMismatch
 
 if TYPE_CHECKING:
@@ -70,24 +71,15 @@ _NAMES = tuple(each.name for each in fields(Damage))
 
 
 def save_damage(path: str | os.PathLike[str], dataset: Dataset, damage: list[Damage]) -> None:
-    """Write the account as JSON, under its final name only when it is whole."""
+    """Write the account as JSON, whole or not at all."""
     whole = {
         "format": _FORMAT,
         "fingerprint": dataset.fingerprint,
         "samples": len(dataset),
         "damage": [dict(each) for each in damage],
     }
-    path = os.fspath(path)
-    partial = f"{path}.{os.getpid()}.partial"
-    try:
-        with open(partial, "w", encoding="utf-8", errors="surrogateescape") as file:
-            json.dump(whole, file, ensure_ascii=True, indent=1)
-            file.write("\n")
-        os.replace(partial, path)
-    except BaseException:
-        if os.path.exists(partial):
-            os.unlink(partial)
-        raise
+    text = json.dumps(whole, ensure_ascii=True, indent=1) + "\n"
+    _core.save_file(path, text.encode("ascii"))
 
 
 def known_samples(

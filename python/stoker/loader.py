@@ -312,7 +312,25 @@ class Loader:
         return [_damage.Damage(*each) for each in self._handle.damage(0)]
 
     def save_damage(self, path: str | os.PathLike[str]) -> None:
-        """Write the account as JSON, for `known_damage` of a later run."""
+        """Write the account as JSON, for `known_damage` of a later run.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            What has that name is replaced when the whole account is on the disk; a link stays, and
+            its file is replaced.
+
+        Raises
+        ------
+        stoker.SourceError
+            It could not be written. An ``OSError``, with `errno`; nothing of it is left, and the file
+            that was there is as it was.
+
+        Notes
+        -----
+        Any thread or process may write the same name at once: who is done last has it. Nothing is
+        left of a process that is killed meanwhile, or the next to write that name removes it.
+        """
         _damage.save_damage(path, self.dataset, self.damage)
 
     def stats(self) -> Stats:

@@ -8,6 +8,7 @@
 static stk__atomic_u32 armed_kind; /* kind + 1; 0: none */
 static stk__atomic_u32 left;       /* operations until it strikes */
 static stk__atomic_u32 struck;
+static stk__atomic_u32 unnamed_errno; /* 0: there are files without a name */
 
 void stk__fault_arm(stk__fault fault, uint32_t nth)
 {
@@ -30,6 +31,16 @@ bool stk__fault_hit(stk__fault fault)
         return false;
     stk__store_release_u32(&struck, 1);
     return true;
+}
+
+void stk__fault_refuse_unnamed(int os_errno)
+{
+    stk__store_release_u32(&unnamed_errno, (uint32_t)os_errno);
+}
+
+int stk__fault_unnamed(void)
+{
+    return (int)stk__load_acquire_u32(&unnamed_errno);
 }
 
 #else

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <stoker/os.h>
+
 #include "base/error.h"
 #include "base/fault.h"
 #include "os/clock.h"
@@ -21,16 +23,31 @@
 #include "os/process.h"
 
 enum {
-    SHOWN_BYTES = 200,   /* of NAME in the hidden name: 255 bytes are a file name's limit */
+    SHOWN_BYTES = 120,   /* of NAME in the hidden name: a name has 255 bytes, on eCryptfs 143 */
     LOOKED_AT = 4,       /* hidden names that are tried first, and looked at for dead ones */
     MOST_ATTEMPTS = 100, /* at a hidden name that nobody has */
 };
+
+#define PART ".stoker-part"
 
 static stk_status failed(int os_errno, const char *path, const char *what, stk_error *err)
 {
     const stk__place place = {.source = path};
 
     return stk__error_in(STK_FAIL_OS(err, STK_ESOURCE, os_errno, "%s", what), &place, err);
+}
+
+/* How much of NAME is shown: no part of a character, since some file systems take UTF-8 only. */
+static size_t shown_of(const char *name)
+{
+    size_t shown = strlen(name);
+
+    if (shown <= SHOWN_BYTES)
+        return shown;
+    shown = SHOWN_BYTES;
+    for (int i = 0; i < 3 && ((unsigned char)name[shown] & 0xC0) == 0x80; i++)
+        shown--;
+    return shown;
 }
 
 /* The hidden name of that number; false if it is too long. */
@@ -43,8 +60,8 @@ static bool name_hidden(char *hidden, const char *path, unsigned number)
 
     if (number > 0)
         STK_IGNORE(snprintf(digits, sizeof digits, "%u", number) < 0); /* it fits */
-    length = snprintf(hidden, STK__DRAFT_PATH_BYTES, "%.*s.%.*s.stoker-part%s", (int)folder, path,
-        SHOWN_BYTES, path + folder, digits);
+    length = snprintf(hidden, STK__DRAFT_PATH_BYTES, "%.*s.%.*s" PART "%s", (int)folder, path,
+        (int)shown_of(path + folder), path + folder, digits);
     return length >= 0 && length < STK__DRAFT_PATH_BYTES;
 }
 
@@ -77,6 +94,18 @@ static bool remove_dead(const char *hidden)
         removed = unlink(hidden) == 0;
     STK_IGNORE(close(fd) != 0); /* nothing was written */
     return removed;
+}
+
+bool stk_draft_remove_dead(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
+    size_t size = strlen(name), part = sizeof PART - 1;
+
+    while (size > 0 && name[size - 1] >= '0' && name[size - 1] <= '9')
+        size--;
+    if (name[0] != '.' || size < 1 + part || memcmp(name + size - part, PART, part) != 0)
+        return false;
+    return remove_dead(path);
 }
 
 static void remove_all_dead(const char *path)
@@ -132,6 +161,9 @@ static int open_unnamed(const char *path)
 
     if (length < 0 || (size_t)length >= sizeof folder)
         return -1;
+    errno = stk__fault_unnamed();
+    if (errno != 0)
+        return -1;
     fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
     if (fd < 0)
         return -1;
@@ -172,6 +204,8 @@ static stk_status name_unnamed(stk__draft *draft, const char *path, stk_error *e
     for (unsigned attempt = 0; os_errno == EEXIST && attempt < MOST_ATTEMPTS; attempt++) {
         if (!name_hidden(draft->hidden, path, number_of(attempt)))
             os_errno = ENAMETOOLONG;
+        else if (stk__fault_hit(STK__FAULT_WRITE))
+            os_errno = EIO;
         else if (linkat(AT_FDCWD, way, AT_FDCWD, draft->hidden, AT_SYMLINK_FOLLOW) == 0)
             return STK_OK;
         else

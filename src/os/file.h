@@ -51,7 +51,7 @@ STK_MUST_CHECK stk_status stk__file_try_read_at(const stk__file *file, const cha
 STK_MUST_CHECK stk_status stk__file_write(
     const stk__file *file, const char *path, stk_view data, stk_error *err);
 
-/* Bring what was written to the disk. */
+/* Bring what was written to the disk; nothing where the file system knows of no such thing. */
 STK_MUST_CHECK stk_status stk__file_sync(const stk__file *file, const char *path, stk_error *err);
 
 /* Tell the system that bytes from offset on are wanted soon; a hint. */

@@ -158,7 +158,14 @@ stk_status stk__file_write(const stk__file *file, const char *path, stk_view dat
 
 stk_status stk__file_sync(const stk__file *file, const char *path, stk_error *err)
 {
-    if (fsync(file->fd) != 0)
+    int result;
+
+    if (stk__fault_hit(STK__FAULT_WRITE))
+        return failed(EIO, path, "could not bring the file to the disk", err);
+    do {
+        result = fsync(file->fd);
+    } while (result != 0 && errno == EINTR);
+    if (result != 0 && errno != EINVAL) /* a file system that has no such thing */
         return failed(errno, path, "could not bring the file to the disk", err);
     return STK_OK;
 }

@@ -219,6 +219,36 @@ def test_the_report_of_a_killed_run_is_removed_by_the_next(stoker, tar, save):
     assert (stoker.folder / "s.tar").stat().st_size > 0
 
 
+def test_a_report_goes_to_standard_output_and_behind_a_link(stoker, tar, save):
+    """/dev/stdout is a link to a regular file here; whoever replaces it takes it from all."""
+    save("s.tar", four(tar) + tar.END)
+    (stoker.folder / "stdout").symlink_to("/dev/stdout")
+    (stoker.folder / "link").symlink_to("r.json")
+    for where in ("stdout", "link"):
+        with (stoker.folder / "out.txt").open("wb") as out:
+            out.write(b"before\n")
+            out.flush()
+            subprocess.run(
+                [stoker.binary, "verify", "s.tar", "--quiet", "--save", where],
+                cwd=stoker.folder,
+                env=stoker.env,
+                stdout=out,
+                check=True,
+            )
+            out.write(b"after\n")
+        text = (stoker.folder / "out.txt").read_text()
+        assert text.startswith("before\n")
+        assert text.endswith("after\n")
+        report = text[len("before\n") : -len("after\n")]
+        if where == "link":
+            assert report == ""
+            report = (stoker.folder / "r.json").read_text()
+        assert json.loads(report)["samples"] == 4
+        assert (stoker.folder / where).is_symlink()
+    failed = stoker("verify", "s.tar", "--save", "/dev/full", code=3)
+    assert "no space left" in failed.stderr
+
+
 @pytest.mark.parametrize("samples", [3, 30_000])  # 100 bytes each: below and above 1 MiB
 def test_a_flipped_bit_in_an_index_is_damage_with_its_cure(stoker, tar, save, samples):
     save("s.tar", b"".join(tar.head(b"%06d.txt" % i, 0) for i in range(samples)) + tar.END)
@@ -381,7 +411,7 @@ def test_the_report_is_saved_whole(stoker, tar, jpeg, save):
     assert found["fingerprint"] == stoker.json("index", "s.tar")["datasets"][0]["fingerprint"]
     assert [d["sample"] for d in found["damage"]] == [0]
     done = stoker("verify", "s.tar", "--save", "gone/damage.json", code=3)
-    assert "file could not be written" in done.stderr
+    assert "could not create the file" in done.stderr
     assert sorted(p.name for p in stoker.folder.iterdir() if p.is_file()) == [
         "damage.json",
         "s.tar",

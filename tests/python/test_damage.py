@@ -1,6 +1,11 @@
 """Without these: a damaged sample ends a run, or data is lost and nothing says so."""
 
+import errno
 import json
+import resource
+import signal
+import subprocess
+import sys
 
 import pytest
 import stoker
@@ -256,3 +261,60 @@ def test_a_file_that_vanishes_is_a_loss_like_any_other(tmp_path):
     with stoker.Loader(dataset, image=Image("jpg"), batch_size=2, on_error="skip") as loader:
         assert sum(batch.rows for batch in loader) == 5
         assert [each.status for each in loader.damage] == ["STK_ESOURCE"]
+
+
+SAVE_AND_DIE = """
+import resource, signal, sys
+import stoker
+
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+with stoker.Loader(sys.argv[1], label=stoker.Label("cls"), batch_size=4) as loader:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, resource.RLIM_INFINITY))
+    loader.save_damage(sys.argv[2])
+"""
+
+
+def test_a_process_that_is_killed_while_it_saves_leaves_the_old_account(shard, tmp_path):
+    path = tmp_path / "damage.json"
+    path.write_text("old")
+    # A file limit that nobody handles ends it in the middle of the file, as kill -9 would.
+    ended = subprocess.run([sys.executable, "-c", SAVE_AND_DIE, shard, path], check=False)
+    assert ended.returncode == -signal.SIGXFSZ
+    assert path.read_text() == "old"
+    with open_loader(shard) as loader:
+        loader.save_damage(path)
+    assert json.loads(path.read_text())["samples"] == 20
+    assert [each.name for each in tmp_path.iterdir()] == ["damage.json"]
+
+
+def test_an_account_that_cannot_be_saved_says_so_and_leaves_the_old_one(shard, tmp_path):
+    path = tmp_path / "damage.json"
+    path.write_text("old")
+    with open_loader(shard) as loader:
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20, limits[1]))  # Python ignores the signal
+        try:
+            with pytest.raises(stoker.SourceError, match="could not write the file") as caught:
+                loader.save_damage(path)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert caught.value.errno == errno.EFBIG
+        assert caught.value.filename == str(path)
+        assert caught.value.stage == "write"
+        with pytest.raises(FileNotFoundError):
+            loader.save_damage(tmp_path / "gone" / "damage.json")
+        with pytest.raises(OSError, match="no space left") as caught:
+            loader.save_damage("/dev/full")
+        assert "Make room" in str(caught.value)
+        with pytest.raises(ValueError, match="null"):
+            loader.save_damage("a\0b")
+    assert path.read_text() == "old"
+    assert [each.name for each in tmp_path.iterdir()] == ["damage.json"]
+
+
+def test_an_account_is_saved_behind_a_link(shard, tmp_path):
+    (tmp_path / "link").symlink_to("damage.json")
+    with open_loader(shard) as loader:
+        loader.save_damage(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert json.loads((tmp_path / "damage.json").read_text())["samples"] == 20

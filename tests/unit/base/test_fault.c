@@ -49,6 +49,7 @@ static void no_fault_is_in_a_build_for_users(void **state)
 
     for (int i = 0; i < 100; i++)
         assert_false(stk__fault_hit(STK__FAULT_ALLOC));
+    assert_int_equal(stk__fault_unnamed(), 0);
 }
 
 int main(void)
