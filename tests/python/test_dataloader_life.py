@@ -6,6 +6,7 @@ import gc
 import multiprocessing
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -421,3 +422,33 @@ def test_quantized_tensors_keep_their_scale():  # without workers: torch sends n
     data = [torch.quantize_per_tensor(torch.rand(200, 200), 0.1, 3, torch.quint8) for _ in "ab"]
     (batch,) = DataLoader(data, 2)
     assert torch.equal(batch.dequantize(), torch.stack(data).dequantize())
+
+
+class Records:
+    """As many objects as a dataset of annotations has; a sample is what a collection in its worker copies."""
+
+    def __init__(self):
+        self.records = [{"name": str(n), "box": [n, n + 1]} for n in range(100_000)]
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        gc.collect()
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before, gc.get_freeze_count()
+
+
+def test_a_collection_in_a_worker_copies_nothing_of_the_dataset():
+    frozen = gc.get_freeze_count()
+    loader = DataLoader(Records(), 1, num_workers=2, multiprocessing_context="fork")
+    for faults, kept in loader:
+        assert kept >= 200_000  # dicts and lists
+        assert faults < 500  # of some 5,000 pages that hold the records
+    assert gc.get_freeze_count() == frozen  # nothing of that in the parent
+
+
+def test_what_workers_seed_is_imported_once_and_not_by_each():
+    code = "import sys, stoker.torch; print('numpy.random' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

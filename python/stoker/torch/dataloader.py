@@ -7,6 +7,7 @@ subclasses; what differs is where a batch lies and how it travels.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -19,6 +20,11 @@ from .auto import Auto, resolved
 from .iterators import InlineIter, QuickInlineIter, QuickWorkersIter, WorkersIter
 from .pinned import registrar_for
 from .resume import Place, Start, check, describe
+
+if (
+    "numpy" in sys.modules
+):  # each worker seeds its global generator: imported once, and not in each of them
+    import numpy.random  # noqa: F401
 
 
 def refuse_context(worker_mode: str, context: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import os
 import pickle
 import select
@@ -159,6 +160,8 @@ def worker_main(target: Any, end: WorkerEnd, args: tuple[Any, ...]) -> None:
 def _run(target: Any, end: WorkerEnd, args: tuple[Any, ...]) -> None:
     from .direct import direct, keep_private
 
+    # A collection leaves alone what was inherited: looking at it would copy its pages, for each worker anew.
+    gc.freeze()
     done = next(a for a in args if isinstance(a, Event))
     for tasks in (a for a in args if isinstance(a, TaskQueue)):
         tasks.done = done
