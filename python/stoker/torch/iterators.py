@@ -7,10 +7,11 @@ of ours, begin where a state says, and say more of workers that die or are late.
 from __future__ import annotations
 
 import os
+import threading
 import time
 import weakref
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from .direct import PoolCollate
 from .early import Early, certain
 from .obituary import MemoryGroups, late, obituary, tasks_of
 from .pinned import Registrar, registrar_for
+from .queues import PinnedQueue
 from .resume import Place, Start
 from .shared import shares
 from .stateful import known_parts, own_part, restore_dataset, restore_fetcher, stateful
@@ -251,6 +253,18 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
             next(cycle)
         self._cycle = cycle
 
+    @property
+    def _data_queue(self) -> Any:
+        """Where torch's code waits for batches: the results, or those that a thread has pinned."""
+        return self._data
+
+    @_data_queue.setter
+    def _data_queue(self, data: Any) -> None:
+        if data is not self._worker_result_queue:
+            data = PinnedQueue()
+            self._worker_result_queue.tell_end = data.tell_end  # type: ignore[attr-defined]
+        self._data = data
+
     def _process_data(self, data: Any, worker_idx: int) -> Any:
         self._place.last_worker = worker_idx
         states = self._worker_result_queue.states  # type: ignore[attr-defined]
@@ -277,7 +291,8 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         except RuntimeError as error:
             if "exited unexpectedly" not in str(error):
                 raise
-            time.sleep(INTERRUPT_SECONDS)
+            with suppress(RuntimeError):  # torch's handler of signals: another one has died by now
+                time.sleep(INTERRUPT_SECONDS)
             raise RuntimeError("; ".join([str(error), *self._obituaries()])) from error.__cause__
 
     def _obituaries(self) -> list[str]:
@@ -306,6 +321,10 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
     def _shutdown_workers(self) -> None:
         if os.getpid() != self._pid:
             return  # a forked child has inherited the object, not the workers
+        if threading.current_thread() is getattr(self, "_pin_memory_thread", None):
+            # A garbage collection in that thread has found the iterator, and a thread cannot wait for its own end.
+            threading.Thread(target=self._shutdown_workers, name="stoker-end").start()
+            return
         done = self._shutdown
         try:
             super()._shutdown_workers()
@@ -313,6 +332,7 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
             for worker in self._workers if self._shutdown else ():
                 if worker.is_alive():  # and did not heed SIGTERM
                     worker.kill()
+                worker.let_go()  # type: ignore[attr-defined]
             if not done and self._shutdown:
                 self._worker_result_queue.close()
                 self._workers_done_event.close()  # type: ignore[attr-defined]

@@ -12,6 +12,7 @@ import threading
 import time
 import warnings
 from collections import deque
+from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -22,6 +23,7 @@ from .arena import FREE, Memory, Reader
 from .early import Early
 from .event import Event
 from .pinned import Registrar
+from .sentinels import LOOK_SECONDS, Sentinel
 from .transport import BY_VALUE, unpack
 
 PIPE_BYTES = 1 << 20  # tasks of a worker that wait in its pipe: plenty for indices
@@ -45,10 +47,12 @@ class Messages:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._rest = b""
+        self._rest = bytearray()  # of a message whose end has not come yet
 
     def read(self) -> list[Any]:
-        """The messages that are whole after one read, which waits for the first byte.
+        """The messages that are whole after one read, be it none. Waits for the first byte, and never for a whole message.
+
+        Its writer may have died over it, and a child of the writer's may keep the pipe open.
 
         Raises
         ------
@@ -58,38 +62,23 @@ class Messages:
         data = os.read(self._descriptor, READ_BYTES)
         if not data:
             raise EOFError
-        data = self._rest + data if self._rest else data
+        rest = self._rest
+        rest += data
         found: list[Any] = []
-        at = 0
-        while len(data) - at >= SIZE_BYTES:
-            begin = at + SIZE_BYTES
-            size = int.from_bytes(data[at:begin], "little")
-            if len(data) - begin < size:
-                if found:
-                    break
-                data = self._whole(data[at:], SIZE_BYTES + size)
-                at, begin = 0, SIZE_BYTES
-            found.append(pickle.loads(memoryview(data)[begin : begin + size]))
-            at = begin + size
-        self._rest = data[at:]
+        end = 0
+        try:
+            with memoryview(rest) as view:
+                while len(rest) - end >= SIZE_BYTES:
+                    begin = end + SIZE_BYTES
+                    size = int.from_bytes(view[end:begin], "little")
+                    if begin + size > len(rest):
+                        break
+                    end = begin + size
+                    found.append(pickle.loads(view[begin:end]))
+        finally:
+            if end:
+                self._rest = rest[end:]
         return found
-
-    def _whole(self, begun: bytes, size: int) -> bytes:
-        """A message that was begun, to its end: its writer is at it."""
-        data = bytearray(begun)
-        while len(data) < size:
-            more = os.read(self._descriptor, min(size - len(data), READ_BYTES))
-            if not more:
-                raise EOFError
-            data += more
-        return bytes(data)
-
-
-def _wait_until_dead(process: Any) -> None:
-    """A process closes its files a moment before its end can be seen, and who looks too early sees it alive."""
-    end = time.monotonic() + 1
-    while process.is_alive() and time.monotonic() < end:
-        time.sleep(0.001)
 
 
 class TaskQueue:
@@ -172,14 +161,13 @@ class TaskQueue:
             self._poll.register(self._reader.fileno(), select.POLLIN)
             if self.done is not None:
                 self._poll.register(self.done, select.POLLIN)
-        if not self._arrived:
+        while not self._arrived:
             ready = dict(self._poll.poll(None if timeout is None else timeout * 1000))
             if self.done is not None and self.done.fileno() in ready:
                 return None
-            if ready:
-                self._read()
-        if not self._arrived:
-            raise queue.Empty
+            if not ready:
+                raise queue.Empty
+            self._read()
         return self._arrived.popleft()
 
     def _read(self) -> None:
@@ -208,8 +196,10 @@ class ResultQueue:
         self.memory = Memory()
         self._reader = Reader(self.memory, registrar)
         self._ends: dict[int, tuple[Any, Messages]] = {}  # by descriptor
-        self._living: dict[int, Any] = {}  # workers, by sentinel
+        self._living: dict[int, Sentinel] = {}  # workers, by descriptor
+        self._silent: set[int] = set()  # those of them whose end the poll may not tell
         self._ended = False  # a worker has, and nobody was told yet
+        self.tell_end: Callable[[], None] | None = None  # whoever waits elsewhere; see PinnedQueue
         self._poll = select.poll()
         self._ready: deque[tuple[Any, Any, Any]] = deque()  # task, message, state
         self._warned = False
@@ -227,10 +217,13 @@ class ResultQueue:
         self._ends[connection.fileno()] = (connection, Messages(connection.fileno()))
         self._poll.register(connection.fileno(), select.POLLIN)
 
-    def watch(self, process: Any) -> None:
+    def watch(self, sentinel: Sentinel) -> None:
         """A worker that dies ends the wait at once, not at the next look."""
-        self._living[process.sentinel] = process
-        self._poll.register(process.sentinel, select.POLLIN)
+        descriptor = sentinel.fileno()
+        self._living[descriptor] = sentinel
+        self._poll.register(descriptor, select.POLLIN)
+        if not sentinel.sure:
+            self._silent.add(descriptor)
 
     def get(self, timeout: float | None = None) -> Any:
         end = None if timeout is None else time.monotonic() + timeout
@@ -238,8 +231,7 @@ class ResultQueue:
             left = None if end is None else max(end - time.monotonic(), 0)
             came = not self._ended and self._look(left)
             if not self._ready and (self._ended or not came):
-                # Whoever has ended is worth one look only: one that ended as it should is not to be looked at again.
-                self._ended = False
+                self._tell_end()
                 raise queue.Empty
         index, message, state = self._ready.popleft()
         if message[0] == BY_VALUE:
@@ -255,28 +247,51 @@ class ResultQueue:
             where = "while a batch of a DataLoader worker was unpickled"
             return index, ExceptionWrapper(where=where)  # type: ignore[no-untyped-call]
 
+    def _tell_end(self) -> None:
+        """Whoever has ended is worth one look only: one that ended as it should is not to be looked at again."""
+        ended, self._ended = self._ended, False
+        if ended and self.tell_end is not None:
+            self.tell_end()
+
     def _look(self, timeout: float | None) -> bool:
         """Wait once, and take in what has come. False: nothing has."""
+        if self._silent:
+            timeout = LOOK_SECONDS if timeout is None else min(timeout, LOOK_SECONDS)
         came = False
         for descriptor, _ in self._poll.poll(None if timeout is None else timeout * 1000):
             if descriptor == self._wake:
                 os.eventfd_read(self._wake)
                 came = not self._closing
-                continue
-            connection_and_messages = self._ends.get(descriptor)
-            if connection_and_messages is None:
+            elif descriptor in self._ends:
+                came = self._read(descriptor) or came
+            else:
                 self._poll.unregister(descriptor)
-                _wait_until_dead(self._living.pop(descriptor))
-                self._ended = True
-                continue
-            try:
-                for result in connection_and_messages[1].read():
-                    self._take_in(*result)
-                came = True
-            except (EOFError, OSError):
-                self._poll.unregister(descriptor)
-                del self._ends[descriptor]
+                if not self._living[descriptor].settled():
+                    self._silent.add(descriptor)
+                else:
+                    self._bury(descriptor)
+        for descriptor in list(self._silent):
+            if self._living[descriptor].ended():
+                self._bury(descriptor)
         return came
+
+    def _bury(self, descriptor: int) -> None:
+        del self._living[descriptor]
+        self._silent.discard(descriptor)
+        with contextlib.suppress(KeyError):
+            self._poll.unregister(descriptor)
+        self._ended = True
+
+    def _read(self, descriptor: int) -> bool:
+        """Take in what a worker has written. False: it writes no more."""
+        try:
+            for result in self._ends[descriptor][1].read():
+                self._take_in(*result)
+        except (EOFError, OSError):
+            self._poll.unregister(descriptor)
+            del self._ends[descriptor]
+            return False
+        return True
 
     def _take_in(self, index: Any, message: Any, state: Any) -> None:
         if isinstance(index, _ResumeIteration) and self._set_aside((index, message, state)):
@@ -350,8 +365,24 @@ class ResultQueue:
 
     def close(self) -> None:
         self._ends.clear()  # not closed here: see TaskQueue.close
+        self._living.clear()
+        self._silent.clear()
         self._poll = select.poll()
         if self._wake >= 0:
             os.close(self._wake)
             self._wake = -1
         self.memory.close()
+
+
+class PinnedQueue(queue.Queue[Any]):
+    """From torch's thread that pins memory to the consumer, which waits here and not where a death is seen."""
+
+    def tell_end(self) -> None:
+        """A worker has ended: the consumer is to look after them, once it has taken what came before."""
+        self.put(None)
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        item = super().get(block, timeout)
+        if item is None:
+            raise queue.Empty
+        return item

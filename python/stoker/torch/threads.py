@@ -21,6 +21,7 @@ import sys
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -80,11 +81,14 @@ class ResultQueue:
     def __init__(self) -> None:
         self._line: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.states: dict[int, Any] = {}  # of the dataset, by task
+        self.tell_end: Callable[[], None] | None = None  # as that of processes
 
     def get(self, timeout: float | None = None) -> Any:
         """The next batch with its task. `queue.Empty` after `timeout` seconds, or when a worker died."""
         item = self._line.get(timeout=timeout)
         if item is None:
+            if self.tell_end is not None:
+                self.tell_end()
             raise queue.Empty
         index, data, state = item
         if state is not None:
@@ -213,6 +217,9 @@ class Worker:
         self._orders.tasks.put(None)
 
     kill = terminate
+
+    def let_go(self) -> None:
+        """Nothing is open."""
 
     def stands_at(self) -> str:
         """Where the thread is now: the innermost line, and the one of the dataset that led there."""

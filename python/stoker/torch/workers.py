@@ -25,6 +25,7 @@ from .arena import FREE, Seat, Writer
 from .event import Event
 from .pinned import Registrar
 from .queues import ResultQueue, TaskQueue, framed
+from .sentinels import Sentinel
 from .server import process_class
 from .stateful import Fetching
 from .transport import Packer
@@ -229,11 +230,21 @@ class _Started:
         self._process = process
         self._results = results
         self._writer = writer
+        self._sentinel: Sentinel | None = None
 
     def start(self) -> None:
         self._process.start()
-        self._writer.close()  # the worker's end: only then its death is seen
-        self._results.watch(self._process)
+        self._writer.close()  # the worker's end: only then the end of the pipe is seen
+        self._sentinel = Sentinel(self._process)
+        self._results.watch(self._sentinel)
+
+    def join(self, timeout: float | None = None) -> None:
+        (self._sentinel or self._process).join(timeout)
+
+    def let_go(self) -> None:
+        """Keep no descriptor of it; all else goes on."""
+        if self._sentinel is not None:
+            self._sentinel.close()
 
     def terminate(self) -> None:
         """Also of a worker that is stopped: it takes the signal once it goes on."""
