@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import math
+import multiprocessing
 import os
 import pickle
 import random
@@ -20,7 +21,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from multiprocessing import get_all_start_methods
 from typing import Any
 
 import torch
@@ -36,6 +38,15 @@ PATIENCE_SECONDS = 30  # with a process that makes samples
 MAX_WORKERS = 16
 MOSTLY = 0.5  # of the time waited for something else than a CPU
 WORTHWHILE = 1.3  # two threads, against one
+SLACK = 1.05  # fewer workers that need at most this times the least time are better
+# Up to this times as long as without them workers are worth it: what the consumer does meanwhile is not counted.
+WORTH_STARTING = 1.1
+EPOCHS = 10  # that a process is taken to live for that outlives one
+# CPU time that a worker takes to start and to end, beside the fork; a thread; the process that spawned workers are
+# forked from, which imports torch. Measured on two Zen 4 cores (run `life` of bench/peers).
+WORKER_SECONDS = 0.02
+THREAD_SECONDS = 0.0005
+SERVER_SECONDS = 1.1
 
 ITERABLE = (
     "the dataset is iterable: each worker would give the whole stream unless the dataset divides it "
@@ -49,6 +60,16 @@ USUAL = {
     "multiprocessing_context": None,
     "timeout": 0,
 }
+
+
+@dataclass(frozen=True)
+class Use:
+    """What the workers would be for."""
+
+    worker_mode: str = "process"
+    batches: int | None = None  # of an epoch; None: it has no length
+    persistent: bool = False
+    served: bool = False  # by the methods spawn and forkserver
 
 
 @dataclass(frozen=True)
@@ -113,11 +134,20 @@ def decide(probe: Any, worker_mode: str, ceiling: int) -> Auto:
         else:
             with _streams_put_back():
                 figures = measure(probe, worker_mode, ceiling)
-        count, reason = choose(figures, cpus, batches, worker_mode)
+        use = Use(worker_mode, batches, probe.persistent_workers, _served(probe, worker_mode))
+        count, reason = choose(figures, cpus, use)
     dropped = _needs_workers(probe) if count == 0 else {}
     auto = Auto(count, reason, cpus.number, batches, figures, dropped)
     logger.info("%s", auto)
     return auto
+
+
+def _served(probe: Any, worker_mode: str) -> bool:
+    """Are workers forked from a process that is started for them?"""
+    context = probe.multiprocessing_context or multiprocessing
+    # Asked like this it stays open; the first of all methods is the usual one.
+    method = context.get_start_method(allow_none=True) or get_all_start_methods()[0]
+    return worker_mode == "process" and method != "fork"
 
 
 def _needs_workers(probe: Any) -> dict[str, Any]:
@@ -132,41 +162,83 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1e6:.3g} us"
 
 
-def choose(figures: Figures, cpus: Cpus, batches: int | None, worker_mode: str) -> tuple[int, str]:
-    """The number of workers, and the reason in words."""
+def _start_seconds(figures: Figures, workers: int, cpus: int, use: Use) -> float:
+    """What starting so many workers, and ending them, adds to an epoch."""
+    if use.worker_mode == "thread":
+        one = workers * THREAD_SECONDS
+    else:
+        one = workers * (figures.fork_seconds + WORKER_SECONDS / min(workers, cpus))
+    served = SERVER_SECONDS if use.served else 0.0
+    return (one / EPOCHS if use.persistent else one) + served / EPOCHS
+
+
+def _round_seconds(figures: Figures, workers: int, cpus: int) -> float:
+    """Until each of so many workers has made a batch and it was brought: the longest of four.
+
+    One batch by one worker; the work of all on the CPUs there are; the part of it that one thread at a time can do
+    because it holds the GIL; bringing them, which one thread does.
+    """
+    batch = figures.batch_seconds or 0.0
+    work = workers * batch * (1 - figures.waiting)
+    alone = 0.0
+    if figures.thread_gain is not None:  # of two threads: gain = 1 / (alone + (1 - alone) / 2)
+        alone = min(max(2 / figures.thread_gain - 1, 0.0), 1.0)
+    return max(batch, work / cpus, work * alone, workers * figures.move_seconds)
+
+
+def _epoch_seconds(figures: Figures, workers: int, cpus: int, use: Use) -> float:
+    """An epoch whose consumer does nothing else. Without a length: one batch of many."""
+    if workers == 0:
+        return (figures.batch_seconds or 0.0) * (1 if use.batches is None else use.batches)
+    round_seconds = _round_seconds(figures, workers, cpus)
+    if use.batches is None:
+        return round_seconds / workers
+    return (
+        _start_seconds(figures, workers, cpus, use)
+        + math.ceil(use.batches / workers) * round_seconds
+    )
+
+
+def choose(figures: Figures, cpus: Cpus, use: Use) -> tuple[int, str]:
+    """The number of workers, and the reason in words. Arithmetic only."""
     batch, move = figures.batch_seconds, figures.move_seconds
-    spare, why = max(1, cpus.number - 1), f"{cpus.reason}, one of them for this process"
     if figures.fate == "late":
-        return spare, f"no sample was made within {PATIENCE_SECONDS} seconds; {why}"
+        reason = f"no sample was made within {PATIENCE_SECONDS} seconds; {cpus.reason}"
+        return min(cpus.number, MAX_WORKERS), reason
     if figures.fate == "died":
         return 0, "the process that tried samples died; without workers it will be seen where"
     if batch is None:
         return 0, "no sample could be made to measure; the error will come at its place"
-    if figures.on_device and worker_mode == "process":
+    if figures.on_device and use.worker_mode == "process":
         return 0, "samples are tensors of a device, which worker processes cannot share as they are"
     made = f"a batch takes {_time(batch)} to make"
     if batch < CHEAP_SECONDS or batch < 2 * move:
         return 0, f"{made}, which is not worth a worker (bringing one takes {_time(move)})"
-    if cpus.number == 1:
-        why = f"{cpus.reason}: one worker works while this process waits"
-    if figures.waiting >= MOSTLY:
-        spare = math.ceil(spare / max(1 - figures.waiting, 1 / MAX_WORKERS))
-        why += f"; {figures.waiting:.0%} of that time is waiting, which needs no CPU"
     gain = figures.thread_gain
-    if worker_mode == "thread" and gain is not None and gain < WORTHWHILE:
+    if use.worker_mode == "thread" and gain is not None and gain < WORTHWHILE:
         return 1, (
             f"{made}; two threads are {gain:.2f} times as fast as one, so that more would not help: "
             "samples that hold the GIL need worker_mode='process'"
         )
-    limits = [
-        (spare, why),
-        (MAX_WORKERS, f"{why}; {MAX_WORKERS} at most"),
-        (math.ceil(batch / move), f"{why}; more would bring batches faster than they can be taken"),
+    most = cpus.number
+    if figures.waiting >= MOSTLY:
+        most = math.ceil(most / max(1 - figures.waiting, 1 / MAX_WORKERS))
+    seconds = [
+        _epoch_seconds(figures, workers, cpus.number, use)
+        for workers in range(min(most, MAX_WORKERS) + 1)
     ]
-    if batches is not None:
-        limits.append((max(1, batches), f"{why}; an epoch has {batches} batches"))
-    count, why = min(limits, key=lambda limit: limit[0])
-    return count, f"{made} and {_time(move)} to bring; {why}"
+    least = min(seconds[1:])
+    count = next(n for n, one in enumerate(seconds) if n > 0 and one <= SLACK * least)
+    why = f"{made} and {_time(move)} to bring; {cpus.reason}"
+    if figures.waiting >= MOSTLY:
+        why += f"; {figures.waiting:.0%} of the time is waiting, which needs no CPU"
+    if use.batches is None:
+        return count, why
+    expected = f"{_time(seconds[0])} without workers and {_time(seconds[count])} with {count}"
+    why += f"; an epoch of {use.batches} batches should take {expected}"
+    if seconds[count] > WORTH_STARTING * seconds[0]:
+        return 0, f"{why}, starting them included"
+    return count, why
 
 
 @contextmanager
@@ -190,7 +262,9 @@ def _apart(work: Callable[[], Figures]) -> Figures:
         warnings.simplefilter(
             "ignore", DeprecationWarning
         )  # of forks where there are threads: workers do it, too
+        begin = time.perf_counter()
         pid = os.fork()
+    forked = time.perf_counter() - begin
     if pid == 0:
         try:
             os.close(reader)
@@ -212,7 +286,10 @@ def _apart(work: Callable[[], Figures]) -> Figures:
         ):  # a handler of the script's was faster
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-    return pickle.loads(data) if data else Figures(fate="died")
+    if not data:
+        return Figures(fate="died")
+    figures: Figures = pickle.loads(data)
+    return replace(figures, fork_seconds=forked)
 
 
 def _read_all(descriptor: int, seconds: float) -> bytes:

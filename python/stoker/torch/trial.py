@@ -56,6 +56,7 @@ class Figures:
     move_seconds: float = 0.0  # to bring one from a worker
     waiting: float = 0.0  # part of the time that was spent on no CPU: disk, network, sleep
     thread_gain: float | None = None  # speed of two threads against one
+    fork_seconds: float = 0.0  # that this process took to fork one
     samples: int = 0  # that were made
     failed: int = 0  # tasks that raised
     on_device: bool = False  # samples are tensors of a device
