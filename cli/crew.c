@@ -11,9 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "stop.h"
-
-enum { MOST_THREADS = 1024, DRAW_MS = 100, POLL_MS = 20 };
+enum { MOST_THREADS = 1024, DRAW_MS = 100 };
 
 static unsigned quota_cores(void)
 {
@@ -119,34 +117,4 @@ void crew_run(unsigned count, void (*work)(void *ctx, unsigned nth), void *ctx, 
         pthread_join(threads[i], NULL);
     if (started == 0)
         work(ctx, 0);
-}
-
-bool crew_run_until_stopped(void (*work)(void *ctx, unsigned nth), void *ctx)
-{
-    static crew c; /* outlives this call where the thread does */
-    pthread_t thread;
-
-    c = (crew){.work = work,
-        .ctx = ctx,
-        .mutex = PTHREAD_MUTEX_INITIALIZER,
-        .ended = PTHREAD_COND_INITIALIZER};
-    c.running = 1;
-    if (start_threads(&c, &thread, 1) == 0) {
-        work(ctx, 0);
-        return true;
-    }
-    pthread_mutex_lock(&c.mutex);
-    while (c.running > 0 && !stop_asked()) {
-        struct timespec deadline;
-
-        deadline_in(POLL_MS, &deadline);
-        pthread_cond_timedwait(&c.ended, &c.mutex, &deadline);
-    }
-    if (c.running > 0) {
-        pthread_mutex_unlock(&c.mutex);
-        return false;
-    }
-    pthread_mutex_unlock(&c.mutex);
-    pthread_join(thread, NULL);
-    return true;
 }

@@ -13,8 +13,4 @@ unsigned crew_cores(void);
  */
 void crew_run(unsigned count, void (*work)(void *ctx, unsigned nth), void *ctx, progress *p);
 
-/* Run work(ctx, 0) in a thread and wait for it, or for stop_asked(). @return false: it still runs,
- * and uses ctx. */
-bool crew_run_until_stopped(void (*work)(void *ctx, unsigned nth), void *ctx);
-
 #endif

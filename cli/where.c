@@ -9,45 +9,28 @@
 #include <stoker/codec.h>
 
 #include "cli.h"
-#include "crew.h"
 #include "out_human.h"
 #include "stop.h"
 
 enum { LONGEST_LABEL = 64 }; /* bytes; more is no number that fits 64 bits */
 
-/* An opening on its way in a thread of its own. */
-typedef struct opening {
-    const char *const *where;
-    size_t count;
-    const stk_dataset_options *options;
-    stk_dataset **dataset_out;
-    stk_error *err;
-    stk_status st;
-} opening;
-
-static void open_it(void *ctx, unsigned nth)
+static bool asks_signals(void *ctx)
 {
-    opening *o = ctx;
-
-    (void)nth;
-    o->st = stk_dataset_open(o->where, o->count, o->options, o->dataset_out, o->err);
+    (void)ctx;
+    return stop_asked();
 }
 
 stk_status where_open_patiently(const char *const *where, size_t count,
     const stk_dataset_options *options, stk_dataset **dataset_out, stk_error *err)
 {
-    opening o = {.where = where,
-        .count = count,
-        .options = options,
-        .dataset_out = dataset_out,
-        .err = err,
-        .st = STK_OK};
+    stk_dataset_options opening = *options;
+    stk_status st;
 
+    opening.stop = asks_signals;
     stop_gently();
-    if (!crew_run_until_stopped(open_it, &o))
-        stop_now(); /* the thread still runs, and ends with the program */
+    st = stk_dataset_open(where, count, &opening, dataset_out, err);
     stop_at_once();
-    return o.st;
+    return st;
 }
 
 int where_open(const command *cmd, const words *w, const stk_dataset_options *options, bool as_json,

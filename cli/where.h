@@ -16,7 +16,7 @@ int where_open(const struct command *cmd, const words *w, const stk_dataset_opti
 
 /*
  * stk_dataset_open() that can be interrupted: making an index may take minutes. After a signal it
- * does not return: the program ends, and an index that is half written has no name yet. Not after
+ * does not return: the program ends, and no index that is half written has a name. Not after
  * stop_gently().
  */
 stk_status where_open_patiently(const char *const *where, size_t count,

@@ -59,7 +59,8 @@ extern "C" {
     X(-13, EFORK, "the handle was made before fork and belongs to the parent")      \
     X(-14, ECLOSED, "the handle is closed")                                         \
     X(-15, ERANGE, "an index is past the end")                                      \
-    X(-16, EEXIST, "the output exists already")
+    X(-16, EEXIST, "the output exists already")                                     \
+    X(-17, ESTOPPED, "it was told to stop")
 
 typedef enum stk_status {
 

@@ -49,10 +49,13 @@ typedef struct stk_dataset_options {
                                  damage is used and the damage is in stk_dataset_notes() */
     int32_t threads;          /* for indexing, 1 and more; 0: the cores this process may use */
     const stk_limits *limits; /* NULL: the defaults; copied */
+    bool (*stop)(void *ctx);  /* asked by the thread that opens, every 20 ms as long as it takes:
+                                 shall it be given up? NULL: never */
+    void *stop_ctx;           /* what it is given */
 } stk_dataset_options;
 
 #define STK_DATASET_OPTIONS_INIT \
-    {sizeof(stk_dataset_options), STK_INDEX_AUTO, false, false, false, 0, NULL}
+    {sizeof(stk_dataset_options), STK_INDEX_AUTO, false, false, false, 0, NULL, NULL, NULL}
 
 /** One field of a sample. Views are borrowed as long as the dataset is open. */
 typedef struct stk_sample_field {
@@ -86,8 +89,12 @@ typedef struct stk_dataset_note {
  * @param where  `count` patterns, 1 and more. Copied.
  * @return STK_OK, STK_EINVAL (unbalanced brace, count 0, kinds mixed), STK_ESOURCE (nothing
  * matches; a listed file does not exist; cannot be read), STK_ECORRUPT (a damaged shard),
- *         STK_EFIELD (the same field twice in one sample), STK_EINDEX, STK_ENOTSUP, STK_ENOMEM.
- * May block on files for as long as indexing takes.
+ *         STK_EFIELD (the same field twice in one sample), STK_EINDEX, STK_ENOTSUP, STK_ENOMEM,
+ *         STK_ESTOPPED (options->stop said so).
+ * May block on files for as long as indexing takes. With options->stop it returns within some 0.1 s
+ * of the answer to give up, whatever the file system does: what is on its way then ends in a thread
+ * of its own, and no index that is not whole has its name. Where no thread can be started it is
+ * not asked.
  */
 STK_API STK_MUST_CHECK stk_status stk_dataset_open(const char *const *where, size_t count,
     const stk_dataset_options *options, stk_dataset **dataset_out, stk_error *err);

@@ -411,6 +411,18 @@ static bool parse(PyObject *args, PyObject *kwargs, PyObject **where, stk_datase
     return true;
 }
 
+/* Has a signal's handler raised, as that of Ctrl-C does? Only the main thread has any. */
+static bool asks_signals(void *ctx)
+{
+    PyThreadState **detached = ctx;
+    bool raised;
+
+    PyEval_RestoreThread(*detached);
+    raised = PyErr_CheckSignals() != 0;
+    *detached = PyEval_SaveThread();
+    return raised;
+}
+
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     ext_state *state = PyType_GetModuleState(type);
@@ -421,6 +433,7 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     const char **paths;
     stk_limits limits;
     PyObject *where;
+    PyThreadState *detached;
     size_t count;
     stk_status st;
 
@@ -430,10 +443,14 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (paths == NULL)
         return NULL;
     count = (size_t)PyTuple_GET_SIZE(where);
-    Py_BEGIN_ALLOW_THREADS
+    opt.stop = asks_signals;
+    opt.stop_ctx = &detached;
+    detached = PyEval_SaveThread();
     st = stk_dataset_open(paths, count, &opt, &handle, &err);
-    Py_END_ALLOW_THREADS
+    PyEval_RestoreThread(detached);
     PyMem_Free(paths);
+    if (st == STK_ESTOPPED)
+        return NULL; /* the handler's exception is set */
     if (st < 0)
         return ext_raise(state, &err);
     self = (dataset_object *)type->tp_alloc(type, 0);

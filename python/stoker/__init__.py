@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from .errors import SourceError as SourceError
     from .errors import SourceNotFound as SourceNotFound
     from .errors import StateMismatch as StateMismatch
+    from .errors import Stopped as Stopped
     from .fields import Array as Array
     from .fields import Bytes as Bytes
     from .fields import Field as Field
@@ -91,6 +92,7 @@ _HOMES = {
         "SourceError",
         "SourceNotFound",
         "StateMismatch",
+        "Stopped",
     ),
     "fields": ("Array", "Bytes", "Field", "Image", "Json", "Key", "Label", "Text"),
     "images": ("ImageInfo", "decode_image", "image_info"),
@@ -135,6 +137,7 @@ __all__ = [
     "SourceNotFound",
     "StateMismatch",
     "Stats",
+    "Stopped",
     "Tensor",
     "Text",
     "__version__",

@@ -199,6 +199,12 @@ class AlreadyExists(Error, FileExistsError):
     status = "STK_EEXIST"
 
 
+class Stopped(Error, RuntimeError):
+    """An opening was told to stop. Python raises what the signal's handler does instead."""
+
+    status = "STK_ESTOPPED"
+
+
 _BY_STATUS: dict[str, type[Error]] = {
     kind.status: kind
     for kind in (
@@ -218,6 +224,7 @@ _BY_STATUS: dict[str, type[Error]] = {
         ClosedError,
         OutOfRange,
         AlreadyExists,
+        Stopped,
     )
 }
 

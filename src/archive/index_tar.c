@@ -56,7 +56,8 @@ static stk_status add_member(stk__index_build *build, const stk_member *member, 
     return stk__index_build_member(build, &told, err);
 }
 
-static stk_status add_members(stk__index_build *build, stk_tar *tar, bool lenient, stk_error *err)
+static stk_status add_members(
+    stk__index_build *build, stk_tar *tar, bool lenient, const stk__stop *stop, stk_error *err)
 {
     stk_error damage = STK_ERROR_INIT;
     stk_member member;
@@ -68,7 +69,9 @@ static stk_status add_members(stk__index_build *build, stk_tar *tar, bool lenien
             return STK_OK;
         if (st < 0)
             break;
-        st = add_member(build, &member, err);
+        st = stk__stop_check(stop, err);
+        if (st >= 0)
+            st = add_member(build, &member, err);
         if (st < 0)
             return st;
     }
@@ -97,7 +100,7 @@ static stk_status add_notes(stk__index_build *build, const stk_tar *tar, stk_err
 }
 
 static stk_status scan(stk__index_build *build, const char *path, uint32_t flags,
-    const stk_limits *limits, stk_error *err)
+    const stk_limits *limits, const stk__stop *stop, stk_error *err)
 {
     const bool lenient = (flags & STK__INDEX_LENIENT) != 0;
     stk_tar_options options = STK_TAR_OPTIONS_INIT;
@@ -116,7 +119,7 @@ static stk_status scan(stk__index_build *build, const char *path, uint32_t flags
             *err = damage;
         return st;
     }
-    st = add_members(build, tar, lenient, err);
+    st = add_members(build, tar, lenient, stop, err);
     if (st >= 0)
         st = add_notes(build, tar, err);
     stk_tar_close(tar);
@@ -124,7 +127,7 @@ static stk_status scan(stk__index_build *build, const char *path, uint32_t flags
 }
 
 stk_status stk__index_tar(stk__heap *heap, const char *path, uint32_t flags,
-    const stk_limits *limits, stk__index **index_out, stk_error *err)
+    const stk_limits *limits, const stk__stop *stop, stk__index **index_out, stk_error *err)
 {
     stk__index_build *build = NULL;
     stk__index_source before, after;
@@ -136,7 +139,7 @@ stk_status stk__index_tar(stk__heap *heap, const char *path, uint32_t flags,
     st = look_at(path, &before, err);
     if (st < 0)
         goto out;
-    st = scan(build, path, flags, limits, err);
+    st = scan(build, path, flags, limits, stop, err);
     if (st < 0)
         goto out;
     st = look_at(path, &after, err);

@@ -57,6 +57,7 @@ typedef struct walk {
     stk__heap *heap;
     const char *root;
     bool lenient;
+    const stk__stop *stop;
     stk__index_build *build;
     folder *folders;
     size_t folder_count, folder_capacity;
@@ -280,6 +281,7 @@ static stk_status take_name(void *ctx, const char *name, stk_error *err)
     stk__file_stat found;
     stk_status st;
 
+    STK_TRY(stk__stop_check(w->stop, err));
     if (is_left_out(name))
         return STK_OK;
     w->folders[w->listing].names_hash += name_hash(name);
@@ -444,6 +446,7 @@ static stk_status tell_file(walk *w, const folder *in, const file *f, stk_error 
     stk__index_told told;
     size_t before;
 
+    STK_TRY(stk__stop_check(w->stop, err));
     if (!join_path("", in->path, f->name, path))
         return fail_at(STK_FAIL(err, STK_ESOURCE, "the path is too long"), f->name, err);
     name = (stk_view){path, strlen(path)};
@@ -557,10 +560,11 @@ static stk_status refuse_tars(const walk *w, stk_error *err)
         "*/*.tar");
 }
 
-stk_status stk__folder_index(
-    stk__heap *heap, const char *root, uint32_t flags, stk__index **index_out, stk_error *err)
+stk_status stk__folder_index(stk__heap *heap, const char *root, uint32_t flags,
+    const stk__stop *stop, stk__index **index_out, stk_error *err)
 {
-    walk w = {.heap = heap, .root = root, .lenient = (flags & STK__INDEX_LENIENT) != 0};
+    walk w = {
+        .heap = heap, .root = root, .lenient = (flags & STK__INDEX_LENIENT) != 0, .stop = stop};
     stk_status st;
 
     st = stk__index_build_new(heap, STK__INDEX_FOLDER, flags, &w.build, err);

@@ -13,12 +13,13 @@
 
 #include "archive/index_file.h"
 #include "base/heap.h"
+#include "base/stop_flag.h"
 
 /* STK_ESOURCE: a folder or file cannot be looked at (err->source says which; with
- * STK__INDEX_LENIENT it is a note), or there is no file in it. STK_EFIELD, STK_ENOMEM. May block
- * on the file system. */
-STK_MUST_CHECK stk_status stk__folder_index(
-    stk__heap *heap, const char *root, uint32_t flags, stk__index **index_out, stk_error *err);
+ * STK__INDEX_LENIENT it is a note), or there is no file in it. STK_EFIELD, STK_ENOMEM, STK_ESTOPPED
+ * between two names. May block on the file system. */
+STK_MUST_CHECK stk_status stk__folder_index(stk__heap *heap, const char *root, uint32_t flags,
+    const stk__stop *stop, stk__index **index_out, stk_error *err);
 
 /* Does a folder still hold the names that it was indexed with? ctx is the path of the root. See
  * stk__index_check. Sizes of files are not looked at: they are compared when a file is opened. */

@@ -14,6 +14,7 @@
 #include "dataset/dataset_int.h"
 #include "dataset/folder.h"
 #include "dataset/listed.h"
+#include "dataset/open_stop.h"
 #include "dataset/plan.h"
 #include "os/cpu.h"
 
@@ -36,6 +37,7 @@ typedef struct opening {
     const stk__plan *plan;
     stk_index_mode mode;
     uint32_t flags;
+    const stk__stop *stop; /* may be NULL */
     stk_status (*job)(struct opening *, uint32_t part, stk_error *err);
     stk__atomic_u32 next;   /* atomic: the part to take */
     stk__atomic_u32 failed; /* atomic: the first part that failed, or UINT32_MAX */
@@ -124,9 +126,10 @@ static stk_status build(opening *o, uint32_t part, stk__index **index_out, stk_e
 
     switch (planned->kind) {
     case STK__PLANNED_TAR:
-        return stk__index_tar(heap, path_of(o, part), o->flags, &o->ds->limits, index_out, err);
+        return stk__index_tar(
+            heap, path_of(o, part), o->flags, &o->ds->limits, o->stop, index_out, err);
     case STK__PLANNED_FOLDER:
-        return stk__folder_index(heap, path_of(o, part), o->flags, index_out, err);
+        return stk__folder_index(heap, path_of(o, part), o->flags, o->stop, index_out, err);
     case STK__PLANNED_LIST:
         break;
     }
@@ -150,6 +153,7 @@ static stk_status make(opening *o, uint32_t part, stk_error *err)
     STK_TRY(build(o, part, &p->index, err));
     if (o->mode == STK_INDEX_MEMORY || o->plan->items[part].kind == STK__PLANNED_LIST)
         return STK_OK;
+    STK_TRY(stk__stop_check(o->stop, err));
     st = stk__index_keep(p->index, path_of(o, part), o->mode == STK_INDEX_REBUILD ? err : NULL);
     if (st < 0)
         return o->mode == STK_INDEX_REBUILD ? st : STK_OK; /* it stays in memory */
@@ -191,7 +195,9 @@ static void work(void *ctx)
 
         if (part >= o->ds->part_count || part > stk__load_acquire_u32(&o->failed))
             return;
-        st = o->job(o, part, &err);
+        st = stk__stop_check(o->stop, &err);
+        if (st >= 0)
+            st = o->job(o, part, &err);
         if (st < 0) {
             const char *path = path_of(o, part), *slash = strrchr(path, '/');
             const stk__place place = {
@@ -278,14 +284,15 @@ static uint32_t flags_of(const stk_dataset_options *options)
            (options->skip_damaged_shards ? (uint32_t)STK__INDEX_LENIENT : 0);
 }
 
-static stk_status open_parts(
-    stk_dataset *ds, const stk__plan *plan, const stk_dataset_options *options, stk_error *err)
+static stk_status open_parts(stk_dataset *ds, const stk__plan *plan,
+    const stk_dataset_options *options, const stk__stop *stop, stk_error *err)
 {
     opening o = {
         .ds = ds,
         .plan = plan,
         .mode = options->index,
         .flags = flags_of(options),
+        .stop = stop,
         .error = STK_ERROR_INIT,
     };
     stk_status st;
@@ -320,25 +327,22 @@ static stk_status take_options(
     return STK_OK;
 }
 
-stk_status stk_dataset_open(const char *const *where, size_t count,
-    const stk_dataset_options *given, stk_dataset **dataset_out, stk_error *err)
+stk_status stk__dataset_open_here(const char *const *where, size_t count,
+    const stk_dataset_options *options, const stk__stop *stop, stk_dataset **dataset_out,
+    stk_error *err)
 {
-    stk_dataset_options options;
     stk_dataset *ds = NULL;
     stk__plan plan = {0};
     stk_status st;
 
-    st = take_options(given, &options, err);
-    if (st < 0)
-        goto out;
-    st = stk__dataset_new(options.limits, &ds, err);
+    st = stk__dataset_new(options->limits, &ds, err);
     if (st < 0)
         goto out;
     plan.heap = &ds->heap;
     st = stk__plan_make(&plan, where, count, err);
     if (st < 0)
         goto out;
-    st = open_parts(ds, &plan, &options, err);
+    st = open_parts(ds, &plan, options, stop, err);
     if (st < 0)
         goto out;
     *dataset_out = ds;
@@ -347,5 +351,18 @@ out:
     if (plan.heap != NULL)
         stk__plan_fini(&plan);
     stk_dataset_unref(ds);
+    return st;
+}
+
+stk_status stk_dataset_open(const char *const *where, size_t count,
+    const stk_dataset_options *given, stk_dataset **dataset_out, stk_error *err)
+{
+    stk_dataset_options options;
+    stk_status st = take_options(given, &options, err);
+
+    if (st >= 0)
+        st = options.stop != NULL
+                 ? stk__dataset_open_asking(where, count, &options, dataset_out, err)
+                 : stk__dataset_open_here(where, count, &options, NULL, dataset_out, err);
     return stk__error_in(st, &(stk__place){.stage = STK_STAGE_OPEN}, err);
 }

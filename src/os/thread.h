@@ -33,6 +33,9 @@ STK_MUST_CHECK stk_status stk__thread_start(
 /* Wait for its end; nothing if it never started or was joined. */
 void stk__thread_join(stk__thread *thread);
 
+/* Leave it to itself; it is not joined then. Nothing, if it does not run. */
+void stk__thread_detach(stk__thread *thread);
+
 STK_MUST_CHECK stk_status stk__mutex_init(stk__mutex *mutex, stk_error *err);
 void stk__mutex_fini(stk__mutex *mutex);
 void stk__mutex_lock(stk__mutex *mutex);

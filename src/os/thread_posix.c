@@ -63,6 +63,14 @@ void stk__thread_join(stk__thread *thread)
     thread->running = false;
 }
 
+void stk__thread_detach(stk__thread *thread)
+{
+    if (!thread->running)
+        return;
+    pthread_detach(thread->handle);
+    thread->running = false;
+}
+
 stk_status stk__mutex_init(stk__mutex *mutex, stk_error *err)
 {
     int rc = pthread_mutex_init(&mutex->handle, NULL);

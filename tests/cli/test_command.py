@@ -174,6 +174,34 @@ def wait_until_it_read(process, size):
         time.sleep(0.001)
 
 
+@pytest.mark.parametrize("command", ["index", "ls", "verify"])
+def test_an_interrupt_ends_the_opening_of_a_shard_that_hangs(stoker, tar, command):
+    """Whoever opens a file under a lease waits for its holder, who is told by a signal."""
+    path = stoker.folder / "s.tar"
+    path.write_bytes(tar.archive([(b"a.txt", b"x")]))
+    asked = []
+    before = signal.signal(signal.SIGIO, lambda *_: asked.append(1))
+    fd = os.open(path, os.O_RDWR)
+    try:
+        try:
+            fcntl.fcntl(fd, 1024, fcntl.F_WRLCK)  # F_SETLEASE
+        except OSError:
+            pytest.skip("this file system has no leases")
+        process = stoker.start(command, "s.tar")
+        deadline = time.monotonic() + 60
+        while not asked:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)  # the file hangs still
+        assert process.returncode == 130
+        assert os.listdir(stoker.folder) == ["s.tar"]
+    finally:
+        os.close(fd)
+        signal.signal(signal.SIGIO, before)
+    stoker("index", "s.tar")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_verify_and_bench(stoker, tar, draw, number):
     big = draw(1500, 1500, quality=95, progressive=True)

@@ -120,7 +120,14 @@ static void check_folder(const char *place)
     assert_true(count_entries(in_folder(place, "d")) <= 3);
 }
 
-static void opening_survives_every_fault(void **state)
+static bool never(void *ctx)
+{
+    (void)ctx;
+    return false;
+}
+
+/* With `asking` in a thread of its own, unless that is what fails. */
+static void survive_every_fault(void **state, bool asking)
 {
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         for (stk__fault fault = 0; fault < STK__FAULT_COUNT; fault++) {
@@ -138,6 +145,7 @@ static void opening_survives_every_fault(void **state)
                 prepare(*state, &kinds[i]);
                 options.index = kinds[i].mode;
                 options.threads = 3;
+                options.stop = asking ? never : NULL;
                 fds = fd_count();
                 stk__fault_arm(fault, ++nth);
                 st = stk_dataset_open(&where, 1, &options, &ds, &err);
@@ -152,6 +160,16 @@ static void opening_survives_every_fault(void **state)
                 assert_true(nth > 5); /* it lies on the path at all */
         }
     }
+}
+
+static void opening_survives_every_fault(void **state)
+{
+    survive_every_fault(state, false);
+}
+
+static void opening_that_can_be_given_up_survives_too(void **state)
+{
+    survive_every_fault(state, true);
 }
 
 /* A pass and a search, from a dataset that is open. */
@@ -211,6 +229,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(opening_survives_every_fault, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(
+            opening_that_can_be_given_up_survives_too, make_place, remove_place),
         cmocka_unit_test_setup_teardown(using_survives_every_fault, make_place, remove_place),
     };
 

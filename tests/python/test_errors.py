@@ -24,6 +24,7 @@ BUILT_IN = {
     "STK_ECLOSED": ValueError,
     "STK_ERANGE": IndexError,
     "STK_EEXIST": FileExistsError,
+    "STK_ESTOPPED": RuntimeError,
 }
 CLASSES = [
     kind

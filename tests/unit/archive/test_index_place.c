@@ -61,7 +61,7 @@ static void keep(const char *path, uint32_t flags)
 {
     stk__index *index;
 
-    assert_int_equal(stk__index_tar(&heap, path, flags, NULL, &index, NULL), STK_OK);
+    assert_int_equal(stk__index_tar(&heap, path, flags, NULL, NULL, &index, NULL), STK_OK);
     assert_int_equal(stk__index_keep(index, path, NULL), STK_OK);
     stk__index_close(index);
 }
@@ -126,7 +126,8 @@ static void options_have_indexes_of_their_own(void **state)
     assert_int_equal(find(path, STK__INDEX_KEEP_CASE, &index, NULL), STK_OK);
     stk__index_close(index);
     /* One that was made with the wrong options and lies beside the data is not taken. */
-    assert_int_equal(stk__index_tar(&heap, path, STK__INDEX_KEEP_CASE, NULL, &index, NULL), STK_OK);
+    assert_int_equal(
+        stk__index_tar(&heap, path, STK__INDEX_KEEP_CASE, NULL, NULL, &index, NULL), STK_OK);
     assert_int_equal(stk__index_save(index, in_folder(*state, "x.tar.stoker"), NULL), STK_OK);
     stk__index_close(index);
     assert_stale(path, "made with other options");
@@ -152,7 +153,7 @@ static void an_index_goes_to_the_cache_where_the_folder_takes_none(void **state)
 
     /* Nowhere at all. */
     setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
-    assert_int_equal(stk__index_tar(&heap, path, 0, NULL, &index, NULL), STK_OK);
+    assert_int_equal(stk__index_tar(&heap, path, 0, NULL, NULL, &index, NULL), STK_OK);
     assert_int_equal(stk__index_keep(index, path, &err), STK_ESOURCE);
     assert_int_equal(err.status, STK_ESOURCE);
     stk__index_close(index);
@@ -256,7 +257,7 @@ static void several_processes_may_keep_it_at_once(void **state)
                 stk__index *made, *found;
                 stk_error err = STK_ERROR_INIT;
 
-                if (stk__index_tar(&heap, path, 0, NULL, &made, NULL) < 0 ||
+                if (stk__index_tar(&heap, path, 0, NULL, NULL, &made, NULL) < 0 ||
                     stk__index_keep(made, path, NULL) < 0)
                     _exit(1);
                 stk__index_close(made);

@@ -28,7 +28,7 @@ static stk_status index_of(
     *out = NULL;
     save_file(path, t->data, t->size);
     tar_free(t);
-    return stk__index_tar(&heap, path, flags, NULL, out, err);
+    return stk__index_tar(&heap, path, flags, NULL, NULL, out, err);
 }
 
 /* Offset of the note that has this text; -1: there is none. */
@@ -143,13 +143,13 @@ static void damage_is_an_error_or_the_last_note(void **state)
     }
     /* No tar at all: nothing stands before the damage. What cannot be read is no damage. */
     save_text(in_folder(*state, "y.tar"), "this is no tar");
-    assert_int_equal(
-        stk__index_tar(&heap, in_folder(*state, "y.tar"), STK__INDEX_LENIENT, NULL, &index, &err),
+    assert_int_equal(stk__index_tar(&heap, in_folder(*state, "y.tar"), STK__INDEX_LENIENT, NULL,
+                         NULL, &index, &err),
         STK_OK);
     assert_int_equal(index->samples, 0);
     stk__index_close(index);
     assert_int_equal(stk__index_tar(&heap, in_folder(*state, "gone.tar"), STK__INDEX_LENIENT, NULL,
-                         &index, &err),
+                         NULL, &index, &err),
         STK_ESOURCE);
 }
 
@@ -161,8 +161,8 @@ static void compressed_shards_are_refused_even_leniently(void **state)
     stk__index *index = NULL;
 
     save_file(in_folder(*state, "x.tar"), gzip, sizeof gzip);
-    assert_int_equal(
-        stk__index_tar(&heap, in_folder(*state, "x.tar"), STK__INDEX_LENIENT, NULL, &index, &err),
+    assert_int_equal(stk__index_tar(&heap, in_folder(*state, "x.tar"), STK__INDEX_LENIENT, NULL,
+                         NULL, &index, &err),
         STK_ENOTSUP);
     assert_non_null(strstr(err.text, "gzip"));
     assert_null(index);

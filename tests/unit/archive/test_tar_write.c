@@ -212,7 +212,7 @@ static void the_index_is_that_of_a_scan(void **state)
     add_fine(writer, name, "two");
     assert_int_equal(stk_tar_writer_finish(writer, &err), STK_OK);
 
-    assert_int_equal(stk__index_tar(&heap, path, 0, NULL, &index, &err), STK_OK);
+    assert_int_equal(stk__index_tar(&heap, path, 0, NULL, NULL, &index, &err), STK_OK);
     assert_int_equal(index->samples, 2);
     assert_int_equal(stk__index_save(index, scanned, &err), STK_OK);
     stk__index_close(index);

@@ -30,6 +30,7 @@ static void statuses_have_their_names_for_ever(void **state)
         {-14, "STK_ECLOSED"},
         {-15, "STK_ERANGE"},
         {-16, "STK_EEXIST"},
+        {-17, "STK_ESTOPPED"},
     };
 
     (void)state;

@@ -96,6 +96,26 @@ static void mutexes_and_conditions_do_their_work(void **state)
     stk__mutex_fini(&s.mutex);
 }
 
+static void release(void *ctx)
+{
+    stk__store_release_u32(ctx, 1);
+}
+
+static void a_detached_thread_runs_on_and_is_not_joined(void **state)
+{
+    static stk__atomic_u32 done;
+    stk__thread thread;
+    (void)state;
+
+    assert_int_equal(stk__thread_start(&thread, "stk-open", release, &done, NULL), STK_OK);
+    stk__thread_detach(&thread);
+    assert_false(thread.running);
+    stk__thread_join(&thread); /* nothing any more */
+    stk__thread_detach(&thread);
+    while (stk__load_acquire_u32(&done) == 0)
+        stk__clock_sleep(1000);
+}
+
 static void a_wait_ends_at_its_deadline(void **state)
 {
     shared s = {.count = 0};
@@ -163,6 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_have_names_and_block_signals),
         cmocka_unit_test(mutexes_and_conditions_do_their_work),
+        cmocka_unit_test(a_detached_thread_runs_on_and_is_not_joined),
         cmocka_unit_test(a_wait_ends_at_its_deadline),
         cmocka_unit_test(a_child_of_a_fork_knows_it),
 #if defined(STK__FAULTS)
