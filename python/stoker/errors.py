@@ -241,7 +241,7 @@ def make_error(*, status: str, text: str, cure: str, **details: Any) -> Error:
     kind = _BY_STATUS.get(status, Error)
     if kind is SourceError:
         kind = _BY_ERRNO.get(details["errno"], kind)
-    elif kind is CorruptSample:
+    elif kind is CorruptSample or cure.endswith("stoker verify."):
         cure = _cure_of_damage(cure, details)
     error = kind(text, cure=cure, **details)
     if not kind.status:

@@ -17,6 +17,11 @@
     "To use what stands before the damage: stoker.open(..., skip_damaged_shards=True), whose " \
     "result a Loader takes. To list it all: stoker verify."
 
+/* Of one that is none from its first byte on. */
+#define STK__CURE_OF_NO_SHARD                                                                \
+    "To go on without this one: stoker.open(..., skip_damaged_shards=True), whose result a " \
+    "Loader takes. To list it all: stoker verify."
+
 const char *stk_status_name(stk_status status)
 {
     switch (status) {
@@ -88,6 +93,9 @@ static const char *cure_of_source(const stk_error *err)
     case EPERM:
         return err->stage == STK_STAGE_WRITE
                    ? "Choose a place that this user may write to, or change its mode (chmod u+w)."
+               : err->stage == STK_STAGE_MEMBER /* of a folder tree */
+                   ? "Let this user read it (chmod a+r; folders a+rx), or leave it out: "
+                     "stoker.open(..., skip_damaged_shards=True), whose result a Loader takes."
                    : "Let this user read it (chmod a+r; folders a+rx), or run as its owner.";
     case ENOENT:
         if (strpbrk(err->source, "*?[") != NULL)
@@ -112,7 +120,14 @@ const char *stk_error_cure(const stk_error *err)
         return cure_of_source(err);
     case STK_ECORRUPT:
         if (err->stage == STK_STAGE_OPEN || err->stage == STK_STAGE_MEMBER) /* of no sample yet */
+            return err->has_offset && err->offset == 0 ? STK__CURE_OF_NO_SHARD : STK__CURE_OF_SHARD;
+        break;
+    case STK_ENOTSUP:
+        if (err->stage == STK_STAGE_MEMBER)
             return STK__CURE_OF_SHARD;
+        if (err->stage == STK_STAGE_OPEN && err->source[0] != '\0' && err->key[0] == '\0' &&
+            err->field[0] == '\0') /* a compressed shard: the text says how to unpack it */
+            return "";
         break;
     case STK_EFIELD:
         if (err->stage == STK_STAGE_OPEN && err->source[0] != '\0') /* twice in one sample */

@@ -270,7 +270,8 @@ static stk_status meet_failure(walk *w, stk_status st, const stk_error *why, stk
             w->build, STK__NOTE_DAMAGE, 0, err, "%s: %s", why->text, why->source);
     if (err != NULL)
         *err = *why;
-    return st;
+    return st == STK_ESOURCE ? stk__error_in(st, &(stk__place){.stage = STK_STAGE_MEMBER}, err)
+                             : st;
 }
 
 static stk_status take_name(void *ctx, const char *name, stk_error *err)
@@ -618,7 +619,9 @@ stk_status stk__folder_check(const void *ctx, const stk__index *index, stk_error
             return STK_FAIL(err, STK_EINDEX, "folder %s is gone since the index was made", path);
         if (now.mtime_ns == then.mtime_ns)
             continue;
-        STK_TRY(stk__folder_list(path, sum_name, &sum, err));
+        if (stk__folder_list(path, sum_name, &sum, NULL) < 0) /* who makes it anew says why */
+            return STK_FAIL(
+                err, STK_EINDEX, "folder %s cannot be listed since the index was made", path);
         if (sum != then.names_hash)
             return STK_FAIL(
                 err, STK_EINDEX, "folder %s has other files than when the index was made", path);

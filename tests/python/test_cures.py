@@ -30,9 +30,27 @@ def test_a_shard_damaged_between_members_is_helped_at_opening(tmp_path):
         assert [batch.label.tolist() for batch in loader] == [[0, 1]]  # the cure helps
 
 
+def test_what_is_no_tar_is_helped_at_opening_too(tmp_path):
+    good = save(tmp_path / "a.tar", mem(b"0.cls", b"0") + EOA)
+    for data in (b"", b"no tar" * 200):
+        path = save(tmp_path / "b.tar", data)
+        cure = cure_of(stoker.CorruptSample, lambda path=path: stoker.open([good, path]))
+        assert cure.startswith("To go on without this one: stoker.open(..., skip_damaged")
+        assert len(stoker.open([good, path], skip_damaged_shards=True)) == 1
+    path = save(tmp_path / "c.tar", b"\x1f\x8b\x08" + bytes(600))
+    with pytest.raises(stoker.NotBuilt, match="gzip -d") as caught:
+        stoker.open(path)
+    assert caught.value.cure == ""  # no other build reads it, and it is not damaged
+    path = save(tmp_path / "d.tar", mem(b"0.cls", b"0") + mem(b"1.cls", b"1", typ=b"S") + EOA)
+    assert "skip_damaged_shards" in cure_of(stoker.NotBuilt, lambda: stoker.open(path))
+    assert len(stoker.open(path, skip_damaged_shards=True)) == 1
+
+
 def test_a_field_twice_in_one_sample_is_helped_at_opening(tmp_path):
     path = save(tmp_path / "a.tar", mem(b"0.cls", b"0") + mem(b"0.CLS", b"1") + EOA)
-    assert "skip_damaged_shards" in cure_of(stoker.MissingField, lambda: stoker.open(path))
+    cure = cure_of(stoker.MissingField, lambda: stoker.open(path))
+    assert "skip_damaged_shards" in cure
+    assert cure.endswith(f"stoker verify {shlex.quote(str(path))}")
     assert len(stoker.open(path, skip_damaged_shards=True)) == 1
 
 

@@ -88,6 +88,7 @@ def test_a_sub_folder_that_may_not_be_read_is_named_with_its_cure(tree):
         "except PermissionError as error:\n    print(error.filename, error.cure, sep='|')\n"
         "print(len(stoker.open(sys.argv[1], skip_damaged_shards=True)))\n"
     )
+    assert len(stoker.open(tree)) == len(NAMES)  # and there is an index of when it could be read
     powerless = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
     (tree / "dog" / "v1.2").chmod(0)
     try:
@@ -102,4 +103,5 @@ def test_a_sub_folder_that_may_not_be_read_is_named_with_its_cure(tree):
     path, _, cure = out[0].partition("|")
     assert path == str(tree / "dog" / "v1.2")
     assert "chmod" in cure
+    assert "stoker.open(..., skip_damaged_shards=True)" in cure
     assert int(out[1]) == len(NAMES) - 1

@@ -74,10 +74,15 @@ static void a_cure_goes_by_what_is_known(void **state)
     assert_non_null(strstr(usual, "on_error"));
     assert_non_null(
         strstr(cure(STK_ECORRUPT, STK_STAGE_MEMBER, 0, "a.tar"), "skip_damaged_shards"));
+    assert_non_null(strstr(cure(STK_ENOTSUP, STK_STAGE_MEMBER, 0, "a.tar"), "skip_damaged_shards"));
+    assert_string_equal(cure(STK_ENOTSUP, STK_STAGE_OPEN, 0, "a.tar"), ""); /* the text says it */
+    assert_non_null(strstr(cure(STK_ENOTSUP, STK_STAGE_DECODE, 0, "a.tar"), "doctor"));
     usual = cure(STK_ESOURCE, STK_STAGE_READ, ENOENT, "a.tar");
     assert_string_not_equal(usual, cure(STK_ESOURCE, STK_STAGE_READ, EACCES, "a.tar"));
     assert_string_not_equal(usual, cure(STK_ESOURCE, STK_STAGE_READ, ENOENT, "*.tar"));
     assert_non_null(strstr(cure(STK_ESOURCE, STK_STAGE_READ, EACCES, "a"), "read"));
+    assert_null(strstr(cure(STK_ESOURCE, STK_STAGE_READ, EACCES, "a"), "leave it out"));
+    assert_non_null(strstr(cure(STK_ESOURCE, STK_STAGE_MEMBER, EACCES, "a"), "leave it out"));
     assert_non_null(strstr(cure(STK_ESOURCE, STK_STAGE_WRITE, EACCES, "a"), "write"));
     assert_non_null(strstr(cure(STK_ESOURCE, STK_STAGE_WRITE, ENOSPC, "a"), "room"));
     assert_non_null(strstr(cure(STK_ESOURCE, STK_STAGE_OPEN, EMFILE, "a"), "ulimit -n"));
