@@ -34,12 +34,19 @@ READ_BYTES = 1 << 18
 def framed(obj: Any) -> bytes:
     """A message for a pipe."""
     data: bytes | None = None
-    if type(obj) is tuple and type(obj[1]) is list and obj[1] and type(obj[1][0]) is int:
+    if type(obj) is tuple and _ordinary(obj):
         with contextlib.suppress(Exception):  # something else behind the first index after all
             data = pickle.dumps(obj, pickle.HIGHEST_PROTOCOL)
     if data is None:
         data = bytes(ForkingPickler.dumps(obj))
     return len(data).to_bytes(SIZE_BYTES, "little") + data
+
+
+def _ordinary(obj: tuple[Any, ...]) -> bool:
+    """Has it nothing in it, by all appearances, that must be pickled for a pipe in a way of its own?"""
+    if len(obj) == 3:  # a result: of Packer there are only numbers, words and bytes
+        return type(obj[0]) is int and obj[2] is None
+    return type(obj[1]) is list and bool(obj[1]) and type(obj[1][0]) is int
 
 
 class Messages:

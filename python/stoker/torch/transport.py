@@ -23,19 +23,27 @@ NO_SLOT = -1  # a batch without tensors and arrays
 BY_VALUE = -2  # no room in the arena
 SMALL_FIELDS = 1 << 14  # room for what comes beside the first field of the first batch
 LARGE_PICKLE = 1 << 14  # bytes; a larger one goes through the slot, so that no pipe ever fills up
+MOST_FLAT = 64  # fields of a batch that needs no pickle of its own
 
 # Element types by a number, which is shorter and quicker to read than their names.
 DTYPES = sorted({d for d in vars(torch).values() if isinstance(d, torch.dtype)}, key=str)
 CODES = {dtype: code for code, dtype in enumerate(DTYPES)}
+# A batch of plain tensors: is it a list, keys if it is a dict, what stands for each tensor.
+Flat = tuple[bool, tuple[str, ...] | None, list[Any]]
 
 _numpy = None
+
+
+_array_dtypes: dict[int, Any] = {}  # NumPy's, by the number of torch's
 
 
 def numpy() -> Any:
     """NumPy, if anybody has imported it: without it there is no array to be moved."""
     global _numpy
-    if _numpy is None:
-        _numpy = sys.modules.get("numpy")
+    if _numpy is None and (np := sys.modules.get("numpy")) is not None:
+        names = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128"
+        _array_dtypes.update({CODES[getattr(torch, n)]: np.dtype(n) for n in names.split()})
+        _numpy = np
     return _numpy
 
 
@@ -194,7 +202,27 @@ class Packer:
         self.known[id(array)] = (pid, array, kept)
         return pid
 
-    def _dump(self, obj: Any) -> bytes:
+    def _flat(self, obj: Any) -> Flat | None:
+        """What stands for a list, tuple or dict of plain tensors and nothing else; None for all else."""
+        kind = type(obj)
+        if kind not in (list, tuple, dict) or not 0 < len(obj) <= MOST_FLAT:
+            return None
+        keys, values = (tuple(obj), obj.values()) if kind is dict else (None, obj)
+        if keys is not None and set(map(type, keys)) != {str}:
+            return None
+        fields = []
+        for value in values:
+            field = self.tensor(value) if type(value) is torch.Tensor else None
+            if field is None:
+                return None
+            fields.append(field)
+        return kind is list, keys, fields
+
+    def _dump(self, obj: Any) -> bytes | Flat:
+        self._forget_places()
+        flat = self._flat(obj)
+        if flat is not None:
+            return flat
         file = io.BytesIO()
         self._forget_places()
         _Pickler(file, self).dump(obj)
@@ -228,7 +256,7 @@ class Packer:
             if outgrown is not None:
                 self.writer.give_back(outgrown)
 
-    def _filled(self, slot: Slot, inside: bytes | int) -> tuple[Any, ...]:
+    def _filled(self, slot: Slot, inside: bytes | Flat | int) -> tuple[Any, ...]:
         """Copy into the slot what does not lie there yet, and hand it over."""
         start = slot.take(self.size) or 0
         for tensor, at in self.copies:
@@ -240,10 +268,10 @@ class Packer:
         places = [start + at for _, at in self.copies]
         return (slot.number, slot.offset, slot.capacity, places, inside)
 
-    def _dumped(self, obj: Any) -> tuple[bytes, bytes | int]:
+    def _dumped(self, obj: Any) -> tuple[bytes | Flat, bytes | Flat | int]:
         """The pickle, and what stands for it in the message: itself, or its size if it goes through the slot."""
         data = self._dump(obj)
-        if len(data) <= LARGE_PICKLE:
+        if not isinstance(data, bytes) or len(data) <= LARGE_PICKLE:
             return data, data
         self._place(torch.frombuffer(bytearray(data), dtype=torch.uint8))
         return data, len(data)
@@ -291,6 +319,23 @@ def _storage_of(raw: bytes) -> torch.UntypedStorage:
     return _tensor_of(raw, torch.uint8, (len(raw),), (1,)).untyped_storage()
 
 
+def _tensor(
+    lease: Any, at: int, code: int, shape: tuple[int, ...], strides: tuple[int, ...] | None
+) -> torch.Tensor:
+    """The tensor over these bytes of a slot."""
+    count = prod(shape)
+    if count == 0:
+        empty = torch.empty(shape, dtype=DTYPES[code])
+        return empty if strides is None else empty.as_strided(shape, strides)
+    if strides is not None:
+        return _tensor_at(lease, at, DTYPES[code], shape, strides)
+    np = numpy()
+    dtype = _array_dtypes.get(code)
+    if dtype is not None:  # the shortest way to a tensor that has its shape at once
+        return torch.from_numpy(np.ndarray(shape, dtype, lease, at))
+    return torch.frombuffer(lease, dtype=DTYPES[code], count=count, offset=at).view(shape)
+
+
 class _Unpickler(pickle.Unpickler):
     def __init__(self, data: bytes, lease: Any, places: list[int]) -> None:
         super().__init__(io.BytesIO(data))
@@ -300,6 +345,8 @@ class _Unpickler(pickle.Unpickler):
     def persistent_load(self, pid: Any) -> Any:
         kind, place, dtype, shape, how = pid
         at = place if place >= 0 else self._places[-1 - place]
+        if kind == "t":
+            return _tensor(self._lease, at, dtype, shape, how)
         count = prod(shape)
         if kind == "s":
             if count == 0:
@@ -307,14 +354,6 @@ class _Unpickler(pickle.Unpickler):
             return torch.frombuffer(
                 self._lease, dtype=dtype, count=count, offset=at
             ).untyped_storage()
-        if kind == "t":
-            dtype = DTYPES[dtype]
-            if count == 0:
-                empty = torch.empty(shape, dtype=dtype)
-                return empty if how is None else empty.as_strided(shape, how)
-            if how is not None:
-                return _tensor_at(self._lease, at, dtype, shape, how)
-            return torch.frombuffer(self._lease, dtype=dtype, count=count, offset=at).view(shape)
         import numpy as np
 
         if count == 0:
@@ -322,12 +361,23 @@ class _Unpickler(pickle.Unpickler):
         return np.frombuffer(self._lease, dtype, count, at).reshape(shape, order=how)
 
 
+def _unflattened(flat: Flat, lease: Any, places: list[int]) -> Any:
+    is_list, keys, fields = flat
+    tensors = [
+        _tensor(lease, place if place >= 0 else places[-1 - place], code, shape, strides)
+        for _, place, code, shape, strides in fields
+    ]
+    if keys is not None:
+        return dict(zip(keys, tensors, strict=True))
+    return tensors if is_list else tuple(tensors)
+
+
 def unpack(message: tuple[Any, ...], reader: Reader) -> Any:
     """The object of a message. Its tensors and arrays keep the slot."""
     number, offset, capacity, places, data = message
-    if number < 0:
-        return _Unpickler(data, None, places).load()
-    lease = reader.lease(number, offset, capacity)
+    lease = reader.lease(number, offset, capacity) if number >= 0 else None
+    if isinstance(data, tuple):
+        return _unflattened(data, lease, places)
     if isinstance(data, int):  # its size: it lies in the slot, behind all else
         data = bytes(memoryview(lease)[places[-1] : places[-1] + data])
     return _Unpickler(data, lease, places).load()
