@@ -234,6 +234,15 @@ def test_a_sentinel_closes_its_own_file_only():
     assert len(before - set(os.listdir("/proc/self/fd"))) == 1
 
 
+def test_a_collected_sentinel_is_not_closed_once_more():
+    sentinel = Sentinel(ended(multiprocessing.get_context("fork")))
+    sentinel.__del__()  # as a garbage collection does that has found its iterator, too, and ends that one next
+    opened = os.open(os.devnull, os.O_RDONLY)
+    sentinel.join(60)
+    sentinel.close()
+    os.close(opened)  # still ours
+
+
 def test_a_sentinel_of_a_process_that_is_fetched_already_is_not_sure():
     process = ended(multiprocessing.get_context("fork"))
     process.join()

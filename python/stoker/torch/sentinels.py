@@ -79,5 +79,7 @@ class Sentinel:
             os.close(fd)
 
     def __del__(self, close: Any = os.close) -> None:
-        if self._fd >= 0:
-            close(self._fd)
+        # Nor used again: a garbage collection ends this one first and the iterator that has it then.
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            close(fd)
