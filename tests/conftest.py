@@ -1,12 +1,17 @@
-"""What all Python tests share: the path to tests/support, how examples are found, and small datasets
-made once a run."""
+"""What all Python tests share: the path to tests/support, signals, how examples are found, and small
+datasets made once a run."""
 
+import signal
 import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# A shell that starts this in the background has it ignore Ctrl-C, and with it all that it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in each run, however slow the machine is in this moment: a run that fails fails
 # again. `pytest --hypothesis-profile=search` looks at other examples each time.

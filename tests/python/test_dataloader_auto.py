@@ -39,11 +39,11 @@ class Clock:
     """Time that passes only where a sample says so."""
 
     def __init__(self, monkeypatch):
-        self.now = self.cpu = 0.0
+        self.now = self.cpu = self.queue = 0.0
         monkeypatch.setattr(auto, "_apart", lambda work: work())  # here, where the clock is
         monkeypatch.setattr(trial, "_clock", lambda: self.now)
         monkeypatch.setattr(trial, "_cpu_clock", lambda: self.cpu)
-        monkeypatch.setattr(trial, "_queue_seconds", lambda: 0.0)
+        monkeypatch.setattr(trial, "_queue_seconds", lambda: self.queue)
 
     def work(self, seconds):
         self.now += seconds
@@ -51,6 +51,11 @@ class Clock:
 
     def wait(self, seconds):
         self.now += seconds
+
+    def lose(self, seconds):
+        """Others have the CPU."""
+        self.now += seconds
+        self.queue += seconds
 
 
 @pytest.fixture
@@ -100,8 +105,8 @@ def test_cheap_samples_get_no_worker(eight, clock):
 
 def test_real_costs_are_told_apart(eight):
     def spin():
-        end = time.perf_counter() + 0.002
-        while time.perf_counter() < end:
+        end = time.thread_time() + 0.002
+        while time.thread_time() < end:
             pass
 
     busy = DataLoader(Costly(spin), 16, num_workers="auto")
@@ -120,6 +125,33 @@ def test_samples_that_wait_get_more_workers_than_cpus(eight, clock):
     assert loader.auto.figures.waiting == pytest.approx(0.8)
     assert loader.num_workers == 15  # 8 / 0.2, but 16 at most; 15 have as many rounds in an epoch
     assert "waiting" in loader.auto.reason
+
+
+class Interrupted:
+    """A batch on whose way others have the CPU."""
+
+    def __init__(self, clock):
+        self.clock = clock
+
+    def __reduce__(self):
+        self.clock.lose(1.0)
+        return int, ()
+
+
+def test_what_others_took_is_no_cost(eight, clock):
+    def spend():
+        clock.work(0.002)
+        clock.lose(0.1)
+
+    loader = DataLoader(
+        Costly(spend), 4, num_workers="auto", collate_fn=lambda _: Interrupted(clock)
+    )
+    assert loader.auto.figures.batch_seconds == pytest.approx(0.008)
+    assert loader.auto.figures.waiting == pytest.approx(0)
+    assert loader.auto.figures.move_seconds == pytest.approx(
+        trial.WAKE_SECONDS["process"], abs=1e-6
+    )
+    assert loader.num_workers == 7
 
 
 def test_very_slow_samples_are_looked_at_twice_only(eight, clock):
@@ -219,6 +251,7 @@ def spin_with_the_gil():
 
 
 def test_threads_are_tried_against_one(eight):
+    before = sys.getswitchinterval()
     held = DataLoader(Costly(spin_with_the_gil), 8, num_workers="auto", worker_mode="thread")
     assert held.num_workers == 1
     assert held.auto.figures.thread_gain < auto.WORTHWHILE
@@ -226,6 +259,7 @@ def test_threads_are_tried_against_one(eight):
     free = DataLoader(Costly(lambda: time.sleep(0.01)), 8, num_workers="auto", worker_mode="thread")
     assert free.auto.figures.thread_gain > auto.WORTHWHILE
     assert free.num_workers >= 7
+    assert sys.getswitchinterval() == before
 
 
 def test_it_is_logged_once(eight, clock, caplog):
@@ -366,7 +400,7 @@ class Lazy:
         if self.file is None:
             self.file = open(self.path, "rb")  # noqa: SIM115 - kept
         self.file.seek(i)
-        time.sleep(0.002)
+        time.sleep(0.01)
         return self.file.read(1)[0], self.file.fileno()
 
 

@@ -39,6 +39,7 @@ from dataloader_kit import (  # noqa: E402
     datasets_made_of_others,
     odd_collate,
     outcomes,
+    shared_files,
 )
 from stoker.torch import DataLoader  # noqa: E402
 from stoker.torch.resume import stateful  # noqa: E402
@@ -241,13 +242,13 @@ def shared_inside(samples):
 
 def test_nothing_is_put_into_shared_memory():
     rows = [torch.full((70_000,), i) for i in range(6)]
-    before = os.listdir("/dev/shm")
+    before = shared_files()
     for collate_fn in (None, collate_both):
         batch = next(iter(threaded(rows, 2, collate_fn=collate_fn)))
         for tensor in batch if collate_fn else [batch]:
             assert not tensor.is_shared()
             assert tensor[:, 7].tolist() == [0, 1]
-    assert os.listdir("/dev/shm") == before
+    assert shared_files() == before
     # torch's own workers go on as they did
     assert list(Stock(rows, 2, num_workers=1, collate_fn=shared_inside)) == [True] * 3
     for odd in (torch.sparse_coo_tensor(torch.tensor([[0]]), torch.tensor([1.0]), (2,)),):
@@ -326,7 +327,9 @@ def test_a_timeout_says_where_the_thread_stands():
                 gate.wait(60)
             return i
 
-    iterator = iter(threaded(Stuck(), 2, timeout=1))
+    iterator = iter(threaded(Stuck(), 2, timeout=60))
+    assert len([next(iterator), next(iterator)]) == 2
+    iterator._timeout = 1  # from now on: the first batches may take their time
     with pytest.raises(RuntimeError, match=r"^DataLoader timed out after 1 seconds; ") as caught:
         list(iterator)
     gate.set()

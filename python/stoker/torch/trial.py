@@ -9,10 +9,11 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
+import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ CHEAP_SECONDS = 1e-3  # a batch that is made faster than this needs nobody's hel
 # Waking a worker and being woken by it, in seconds a batch: what cannot be measured without starting one. Taken from
 # loaders of one small sample a batch, on two Zen 3 cores: 0.2 ms and 0.02 ms a batch in all.
 WAKE_SECONDS = {"process": 1e-4, "thread": 2e-5}
+SWITCH_SECONDS = 0.1  # between two threads that hold the GIL, while they are measured
 
 _clock = time.perf_counter
 _cpu_clock = time.thread_time
@@ -172,10 +174,10 @@ class _Trial:
         self.on_device = self.on_device or _on_device(batch)
         if self.packer is None or self.on_device:
             return
-        begin = _clock()
+        watch = _Watch()
         with suppress(Exception):  # what cannot be pickled fails in the epoch, with its own words
             unpack(pickle.loads(pickle.dumps(self.packer.pack(batch))), self.reader)
-        self.move = _clock() - begin
+        self.move = watch.read().seconds
 
 
 def _on_device(batch: Any) -> bool:
@@ -244,12 +246,26 @@ def _grow(trial: _Trial, budget: float) -> tuple[int, Took | None]:
 def _thread_gain(trial: _Trial, size: int) -> float | None:
     """How much faster two threads make twice as many samples."""
     times: dict[int, list[float]] = {1: [], 2: []}
-    for count in (1, 2, 1, 2):
-        seconds = _together(trial, size, count)
-        if seconds is None:
-            return None
-        times[count].append(seconds)
+    with _rare_switches():
+        for count in (1, 2, 1, 2):
+            seconds = _together(trial, size, count)
+            if seconds is None:
+                return None
+            times[count].append(seconds)
     return 2 * min(times[1]) / max(min(times[2]), 1e-9)
+
+
+@contextmanager
+def _rare_switches() -> Iterator[None]:
+    """A thread that waits for the GIL asks for it every few milliseconds, and where others have the CPU it waits for one
+    to ask. That would be taken off as if the GIL had been there for it.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _together(trial: _Trial, size: int, count: int) -> float | None:
@@ -257,15 +273,17 @@ def _together(trial: _Trial, size: int, count: int) -> float | None:
     one of them could not.
     """
     tasks = [trial.task(size) for _ in range(count)]
-    gate = threading.Barrier(count)
+    begun: list[float] = []
+    gate = threading.Barrier(count, lambda: begun.append(_clock()))
     took: list[float] = []
 
     def work(keys: list[Any]) -> None:
-        gate.wait()
-        watch = _Watch()
+        queue = _queue_seconds()
+        gate.wait()  # from now on, also for a thread that has to wait for the GIL to begin
         with suppress(Exception):
             trial.make(keys)
-            took.append(watch.read().seconds)
+            end = _clock()
+            took.append(end - begun[0] - (_queue_seconds() - queue))
 
     threads = [threading.Thread(target=work, args=(keys,), daemon=True) for keys in tasks]
     for thread in threads:
