@@ -46,7 +46,8 @@ typedef struct stk_dataset_options {
     bool keep_case;           /* do not lower-case field names; false */
     bool concatenated;        /* tar: go on after an end-of-archive marker; false */
     bool skip_damaged_shards; /* false: STK_ECORRUPT names the shard. true: what stands before the
-                                 damage is used and the damage is in stk_dataset_notes() */
+                                 damage is used, a sub-folder that may not be read is left out,
+                                 and stk_dataset_get_note() tells of it */
     int32_t threads;          /* for indexing, 1 and more; 0: the cores this process may use */
     const stk_limits *limits; /* NULL: the defaults; copied */
     bool (*stop)(void *ctx);  /* asked by the thread that opens, every 20 ms as long as it takes:

@@ -44,8 +44,8 @@ def open(
     concatenated : bool
         Read tar shards beyond an end-of-archive marker.
     skip_damaged_shards : bool
-        Use what stands before the damage of a shard, and note it in `Dataset.notes`. By default
-        such a shard is an error.
+        Use what stands before the damage of a shard, leave out sub-folders that may not be read,
+        and note it in `Dataset.notes`. By default both are an error.
     threads : int
         For indexing. 0: the cores that this process may use.
     limits : stoker.Limits, optional
@@ -68,7 +68,8 @@ def open(
     Notes
     -----
     An index is compared with its checksums when it is opened: some 34 ms for a million samples
-    (see docs/formats.md). The first time every shard's headers are read. The GIL is released.
+    (see docs/formats.md). The first time every shard's headers are read, which may take minutes:
+    Ctrl-C ends it at once, and leaves a whole index or none. The GIL is released.
 
     Examples
     --------
