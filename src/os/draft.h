@@ -3,9 +3,9 @@
  *
  * Until then it has no name at all, where the file system can do that (Linux: O_TMPFILE), so that
  * nothing stays of a process that is killed. Elsewhere it is called ".NAME.stoker-part" beside its
- * final name, with a number behind if several write the same, and is locked (flock) as long as its
- * writer lives: whoever writes NAME next removes those that nobody holds. A file system without
- * such locks keeps them.
+ * final name, NAME cut to 120 bytes at most and with a number behind if that is taken, and is
+ * locked (flock) as long as its writer lives: whoever writes NAME next removes those that nobody
+ * holds. A file system without such locks keeps them.
  *
  * Failures are STK_ESOURCE with os_errno and the final path as source. Any number of processes, on
  * any number of hosts and in any PID namespaces, may write the same name at once: each has a draft
