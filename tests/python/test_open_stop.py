@@ -21,6 +21,8 @@ try:
     stoker.Loader(sys.argv[1], label=stoker.Label("cls")) if with_loader else stoker.open(sys.argv[1])
 except KeyboardInterrupt:
     print("interrupted", flush=True)
+else:
+    print("opened", flush=True)
 sys.stdin.read()  # until the file can be read again
 print(len(stoker.open(sys.argv[1])), len(os.listdir("/proc/self/task")))
 """
