@@ -189,9 +189,10 @@ def gone(pid):
     """Has a process ended?"""
     try:
         state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0]
+        threads = len(os.listdir(f"/proc/{pid}/task"))
     except (FileNotFoundError, ProcessLookupError):  # before it was opened, before it was read
         return True
-    return state == "Z"  # nobody is there to fetch its exit code
+    return state == "Z" and threads == 1  # all of it has; nobody has fetched its exit code
 
 
 def wait_gone(pids, seconds):

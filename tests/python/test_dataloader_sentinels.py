@@ -19,9 +19,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from stoker.torch import DataLoader, iterators  # noqa: E402
+from stoker.torch.arena import Writer  # noqa: E402
 from stoker.torch.iterators import WorkersIter  # noqa: E402
 from stoker.torch.queues import ResultQueue, framed  # noqa: E402
 from stoker.torch.sentinels import Sentinel  # noqa: E402
+from stoker.torch.transport import Packer  # noqa: E402
 from stoker.torch.workers import WorkerEnd  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -96,7 +98,7 @@ def fault_of(loader):
 
 
 def fault_in_thread(loader):
-    """The same where no signal handler of torch's can raise."""
+    """The same where no signal handler can raise."""
     found = []
     thread = threading.Thread(target=lambda: found.append(fault_of(loader)))
     thread.start()
@@ -122,7 +124,7 @@ def test_another_death_meanwhile_takes_no_words_away(monkeypatch):
 
     def sleep_and_lose_another(_):
         os.kill(iterator._workers[1].pid, signal.SIGKILL)
-        time.sleep(60)  # torch's handler ends it with an error
+        assert wait_gone([iterator._workers[1].pid], AT_ONCE)
 
     monkeypatch.setattr(
         iterators,
@@ -289,3 +291,51 @@ def test_an_iterator_that_ends_in_its_pinning_thread(monkeypatch):
             thread.join(60)
     assert iterator._shutdown
     assert not faults
+
+
+class Passing:
+    """A poll that passed a worker's pipe a moment before the worker wrote, and its sentinel after its end."""
+
+    def __init__(self, poll, pipe):
+        self.real, self.pipe, self.looks = poll, pipe, 0
+
+    def poll(self, timeout):
+        self.looks += 1
+        events = self.real.poll(timeout)
+        return [e for e in events if e[0] != self.pipe] if self.looks == 1 else events
+
+    def __getattr__(self, name):
+        return getattr(self.real, name)
+
+
+def test_what_a_worker_has_made_before_its_end_is_not_lost():
+    results = ResultQueue()
+    reader, writer = multiprocessing.Pipe(duplex=False)
+    results.add(reader)
+    packer = Packer(Writer(results.memory, 1 << 20))
+    os.write(writer.fileno(), framed((0, packer.pack([7, 8]), None)))
+    writer.close()
+    gate, opener = os.pipe()
+    process = multiprocessing.get_context("fork").Process(target=os.read, args=(gate, 1))
+    process.start()
+    sentinel = Sentinel(process)
+    results.watch(sentinel)
+    os.write(opener, b".")
+    assert wait_gone([process.pid], AT_ONCE)
+    results._poll = Passing(results._poll, reader.fileno())
+    assert results.get(timeout=AT_ONCE) == (0, [7, 8])
+    with pytest.raises(queue.Empty):
+        results.get(timeout=NEXT_LOOK)
+    results.close()
+    for descriptor in (gate, opener):
+        os.close(descriptor)
+
+
+def test_a_death_raises_nowhere_but_where_batches_are_waited_for():
+    loader = DataLoader(Deadly("killed"), 2, num_workers=1)
+    iterator = iter(loader)
+    assert next(iterator).tolist() == [0, 1]
+    assert wait_gone([iterator._workers[0].pid], AT_ONCE)  # in the script's own code
+    assert next(iterator).tolist() == [2, 3]
+    with pytest.raises(RuntimeError, match=r"DataLoader worker.*killed by SIGKILL.*\[4, 5\]"):
+        next(iterator)

@@ -11,14 +11,14 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.utils.data
-from torch.utils.data._utils import MP_STATUS_CHECK_INTERVAL
+from torch.utils.data._utils import MP_STATUS_CHECK_INTERVAL, signal_handling
 from torch.utils.data._utils.collate import default_collate
 from torch.utils.data.dataloader import (
     _DatasetKind,
@@ -240,7 +240,15 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
                 super()._reset(loader, first_iter)
             self._begin(loader, start, partial(known_parts, self._dataset_states))
             return
+        self._forget_signals()
         super()._reset(loader, first_iter)
+
+    def _forget_signals(self) -> None:
+        """Keep torch's handler of SIGCHLD off our workers: it raises wherever the main thread is just then, be it in the
+        script's own code, and without what is known of the worker. Their end is seen where their batches are waited for.
+        """
+        signal_handling._remove_worker_pids(id(self))  # type: ignore[attr-defined]
+        self._worker_pids_set = False
 
     @property
     def _worker_queue_idx_cycle(self) -> Any:
@@ -291,8 +299,7 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         except RuntimeError as error:
             if "exited unexpectedly" not in str(error):
                 raise
-            with suppress(RuntimeError):  # torch's handler of signals: another one has died by now
-                time.sleep(INTERRUPT_SECONDS)
+            time.sleep(INTERRUPT_SECONDS)
             raise RuntimeError("; ".join([str(error), *self._obituaries()])) from error.__cause__
 
     def _obituaries(self) -> list[str]:

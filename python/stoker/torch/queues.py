@@ -134,8 +134,9 @@ class TaskQueue:
 
     def _write(self, data: bytes) -> bytes:
         """As much as there is room for; the rest."""
+        writer = self._writer  # held: once closed, its number may be that of another file
         try:
-            return data[os.write(self._writer.fileno(), data) :]
+            return data[os.write(writer.fileno(), data) :]
         except BlockingIOError:
             return data
         except (
@@ -236,8 +237,9 @@ class ResultQueue:
         end = None if timeout is None else time.monotonic() + timeout
         while not self._ready:
             left = None if end is None else max(end - time.monotonic(), 0)
-            came = not self._ended and self._look(left)
-            if not self._ready and (self._ended or not came):
+            known = self._ended
+            # After a worker's end one look more: the poll that told it may have passed its pipe a moment before it wrote.
+            if not self._look(0 if known else left) and self._ended == known:
                 self._tell_end()
                 raise queue.Empty
         index, message, state = self._ready.popleft()

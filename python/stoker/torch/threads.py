@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import torch
 from torch._utils import ExceptionWrapper
 from torch.utils.data import IterDataPipe
-from torch.utils.data._utils import fetch, signal_handling
+from torch.utils.data._utils import fetch
 from torch.utils.data._utils import worker as torch_worker
 from torch.utils.data._utils.collate import default_collate
 from torch.utils.data.dataloader import _DatasetKind
@@ -356,10 +356,6 @@ class ThreadsIter(WorkersIter):
 
     def __init__(self, loader: Any, start: Any) -> None:
         super().__init__(loader, start)
-        # torch looks after workers by waiting for child processes, by number. Ours are none; one day a
-        # child of the script may have the number that a thread had.
-        signal_handling._remove_worker_pids(id(self))  # type: ignore[attr-defined]
-        self._worker_pids_set = False
         _living.add(self)
 
     def _next_data(self) -> Any:
