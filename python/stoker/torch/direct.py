@@ -18,7 +18,7 @@ from torch.utils.data._utils.collate import (
 )
 
 from .arena import Pool
-from .transport import Packer
+from .transport import CODES, Packer
 
 LARGE_BYTES = 1 << 16  # smaller batches of a field are not worth a buffer of their own
 
@@ -26,9 +26,9 @@ LARGE_BYTES = 1 << 16  # smaller batches of a field are not worth a buffer of th
 def _alike(batch: Any) -> bool:
     """May the tensors be stacked into one of the first one's kind?"""
     first = batch[0]
-    if first.is_nested or first.is_quantized:  # one has no shape, the other is more than its bytes
-        return False
-    if first.is_quantized:  # scale and zero point lie beside the bytes
+    if (
+        first.is_nested or first.dtype not in CODES
+    ):  # one has no shape, a quantized one is more than its bytes
         return False
     shape, dtype = first.shape, first.dtype
     for tensor in batch:
@@ -83,8 +83,12 @@ class _Direct:
         if _alike(batch):
             out = self._empty((len(batch), *batch[0].shape), batch[0].dtype)
         if out is None:
-            return _stack(batch, collate_fn_map=collate_fn_map)
+            return self._apart(batch, collate_fn_map)
         return torch.stack(batch, 0, out=out)
+
+    def _apart(self, batch: Any, collate_fn_map: Any) -> Any:
+        """A batch that `stack` cannot have."""
+        return _stack(batch, collate_fn_map=collate_fn_map)
 
 
 def _stack(batch: Any, *, collate_fn_map: Any = None) -> Any:
@@ -113,6 +117,12 @@ class ArenaCollate(_Direct):
 
     def _empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor | None:
         return self._packer.empty(shape, dtype)
+
+    def _apart(self, batch: Any, collate_fn_map: Any) -> Any:
+        if all(t.layout is torch.strided and not t.is_nested and t.dtype in CODES for t in batch):
+            # Into one of the first one's kind, as torch's workers do it: what they refuse is refused.
+            return torch.stack(batch, 0, out=batch[0].new_empty(0))
+        return super()._apart(batch, collate_fn_map)
 
 
 class PoolCollate(_Direct):

@@ -23,10 +23,20 @@ NO_SLOT = -1  # a batch without tensors and arrays
 BY_VALUE = -2  # no room in the arena
 SMALL_FIELDS = 1 << 14  # room for what comes beside the first field of the first batch
 LARGE_PICKLE = 1 << 14  # bytes; a larger one goes through the slot, so that no pipe ever fills up
+# As torch's queues have it: NumPy gives other arrays back for another one (read-only, of another byte order).
+PROTOCOL = pickle.DEFAULT_PROTOCOL
 MOST_FLAT = 64  # fields of a batch that needs no pickle of its own
 
 # Element types by a number, which is shorter and quicker to read than their names.
-DTYPES = sorted({d for d in vars(torch).values() if isinstance(d, torch.dtype)}, key=str)
+# Not those of quantized tensors, which are more than their bytes.
+DTYPES = sorted(
+    (
+        d
+        for d in {d for d in vars(torch).values() if isinstance(d, torch.dtype)}
+        if not str(d).startswith(("torch.qint", "torch.quint"))
+    ),
+    key=str,
+)
 CODES = {dtype: code for code, dtype in enumerate(DTYPES)}
 # A batch of plain tensors: is it a list, keys if it is a dict, what stands for each tensor.
 Flat = tuple[bool, tuple[str, ...] | None, list[Any]]
@@ -53,8 +63,19 @@ def _plain(tensor: torch.Tensor) -> bool:
         tensor.layout is torch.strided
         and tensor.device.type == "cpu"
         and not tensor.requires_grad
-        and not tensor.is_quantized
+        and tensor.dtype in CODES
         and not tensor.is_nested
+    )
+
+
+def _plain_dtype(dtype: Any) -> bool:
+    """Does its short name tell all of a NumPy type?"""
+    return (
+        not dtype.hasobject
+        and dtype.names is None
+        and dtype.metadata is None
+        and dtype.isnative  # NumPy makes the others native when it pickles them
+        and dtype.isbuiltin != 2  # of another library (bfloat16 of ml_dtypes)
     )
 
 
@@ -91,12 +112,22 @@ def _movable(tensor: torch.Tensor) -> torch.Tensor:
     return resolved if _dense(resolved) else resolved.contiguous()
 
 
+def _reduced_quantized(obj: Any) -> Any:
+    """How a quantized tensor is pickled: with its scales and zero points, which torch loses between processes."""
+    if type(obj) is torch.Tensor and obj.is_quantized:
+        return obj.__reduce_ex__(PROTOCOL)  # type: ignore[no-untyped-call]
+    return NotImplemented
+
+
 class _Pickler(ForkingPickler):
     """Leaves tensors and arrays out and remembers them."""
 
     def __init__(self, file: io.BytesIO, packer: Packer) -> None:
-        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        super().__init__(file, PROTOCOL)
         self._packer = packer
+
+    def reducer_override(self, obj: Any) -> Any:
+        return _reduced_quantized(obj)
 
     def persistent_id(self, obj: Any) -> Any:
         if type(obj) is torch.Tensor:
@@ -187,18 +218,13 @@ class Packer:
         """The same for an array; None: it is pickled as NumPy does it."""
         if id(array) in self.known:
             return self.known[id(array)][0]
-        dtype = array.dtype
-        if dtype.hasobject or dtype.names is not None or array.ndim == 0:
-            return None
-        if (
-            dtype.isbuiltin == 2
-        ):  # of another library (bfloat16 of ml_dtypes): `str` does not tell it
+        if array.size == 0 or array.ndim == 0 or not _plain_dtype(array.dtype):
             return None
         np = numpy()
         order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
         flat = np.asarray(array, order=order).reshape(-1, order="A").view(np.uint8)
         kept = torch.from_numpy(flat if flat.flags.writeable else flat.copy())
-        pid = ("a", self._place(kept), dtype.str, array.shape, order)
+        pid = ("a", self._place(kept), array.dtype.str, array.shape, order)
         self.known[id(array)] = (pid, array, kept)
         return pid
 
@@ -278,7 +304,7 @@ class Packer:
 
     def _by_value(self, obj: Any) -> tuple[Any, ...]:
         file = io.BytesIO()
-        _ByValue(file, pickle.HIGHEST_PROTOCOL).dump(obj)
+        _ByValue(file, PROTOCOL).dump(obj)
         return (BY_VALUE, 0, 0, [], file.getvalue())
 
 
@@ -304,7 +330,7 @@ class _ByValue(ForkingPickler):
             return _tensor_of, (raw, obj.dtype, tuple(obj.shape), tuple(kept.stride()))
         if type(obj) is torch.UntypedStorage and _private(obj):
             return _storage_of, (bytes_of(obj).numpy().tobytes(),)
-        return NotImplemented
+        return _reduced_quantized(obj)
 
 
 def _tensor_of(
