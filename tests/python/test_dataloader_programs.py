@@ -89,7 +89,7 @@ def test_a_main_module_that_starts_threads_is_not_forked_from(tmp_path):
     program = PROGRAM.replace("{method}", "spawn").replace("range(2)", "range(1)") + (
         "    import threading, time\n"
         "    if __name__ != '__main__':\n"
-        "        threading.Thread(target=time.sleep, args=(3,), daemon=True, name='busy').start()\n"
+        "        threading.Thread(target=time.sleep, args=(60,), daemon=True, name='busy').start()\n"
         "    else:\n"
         "        from stoker.torch import server\n"
         "        assert server._faults[0][1].endswith('starts threads: busy'), server._faults\n"
