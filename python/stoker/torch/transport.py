@@ -405,5 +405,6 @@ def unpack(message: tuple[Any, ...], reader: Reader) -> Any:
     if isinstance(data, tuple):
         return _unflattened(data, lease, places)
     if isinstance(data, int):  # its size: it lies in the slot, behind all else
+        assert lease is not None
         data = bytes(memoryview(lease)[places[-1] : places[-1] + data])
     return _Unpickler(data, lease, places).load()
