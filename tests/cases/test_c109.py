@@ -24,7 +24,7 @@ def test_order_is_a_function_of_seed_and_epoch(numbered_shards):
             [sys.executable, "-c", SCRIPT, threads, *shards],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
             check=True,
         ).stdout
         assert again == f"{epochs}\n"

@@ -137,7 +137,7 @@ def test_persistent_workers_end_with_their_loader(kind, epochs):
             assert len(list(loader)) == 6
         pids = pids_of(loader._iterator)
         del loader
-        assert wait_gone(pids, 20)
+        assert wait_gone(pids, 60)
     finally:
         gc.enable()
 

@@ -26,7 +26,7 @@ def run(numbered_shards, picture_shards):
     """Run a script in a process of its own; its standard output."""
     names = f"shards = {numbered_shards(200)!r}\npictures = {picture_shards(40)!r}\n"
 
-    def call(script, status=0, timeout=60):
+    def call(script, status=0, timeout=240):
         done = subprocess.run(
             [sys.executable, "-X", "dev", "-c", COUNTS + names + textwrap.dedent(script)],
             capture_output=True,
@@ -280,7 +280,7 @@ def test_a_forked_child_gets_an_error_from_every_use(run):
         + """
 pid = os.fork()
 if pid == 0:
-    signal.alarm(20)
+    signal.alarm(100)
     for use in (lambda: next(iterator), lambda: next(iter(loader)), lambda: len(loader),
                 lambda: loader.state_dict(), lambda: loader.stats(), lambda: loader.damage,
                 lambda: loader.epoch, lambda: loader.at(0, 0), lambda: loader.set_epoch(1),
@@ -309,7 +309,7 @@ def test_a_forked_child_may_open_a_loader_of_its_own(run):
         + """
 pid = os.fork()
 if pid == 0:
-    signal.alarm(20)
+    signal.alarm(100)
     with stoker.Loader(dataset, image=Image("jpg"), batch_size=8) as mine:
         rows = sum(batch.rows for batch in mine)
     os._exit(0 if rows == 40 else 3)

@@ -80,7 +80,7 @@ def bare_machine(tmp_path):
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
         )
 
     run.add = add
