@@ -6,7 +6,9 @@
  *
  * A folder is remembered with its time and a hash of its names. The time alone tells that nothing
  * changed, if it was no longer fresh when it was read: a change within one tick of the clock of the
- * file system leaves no trace in it. Else the names are listed again and compared.
+ * file system leaves no trace in it. Else the names are listed again and compared. Nor does it tell
+ * that a folder can be read again (chmod, a network that is back), so of one that could not the
+ * time is never trusted.
  */
 #include "dataset/folder.h"
 
@@ -31,6 +33,9 @@
 /* Stands for a time that is not to be trusted. */
 #define UNSETTLED INT64_MIN
 
+/* Stands for the hash of the names of a folder in which something could not be looked at. */
+#define UNSEEN UINT64_MAX
+
 enum { NO_FOLDER = UINT32_MAX };
 
 typedef struct folder {
@@ -41,6 +46,7 @@ typedef struct folder {
     uint64_t device, inode;
     int64_t mtime_ns;
     uint64_t names_hash;
+    bool unseen;    /* it could not be listed, or a name in it not be looked at */
     uint64_t files; /* that are part of a sample, in it and below */
 } folder;
 
@@ -262,12 +268,14 @@ static stk_status take_dangling(walk *w, const char *name, const char *path, stk
         w->build, STK__NOTE_FOLDER, 0, err, "link %s leads to no file, and cannot be read", path);
 }
 
-/* Something that cannot be looked at. */
+/* Something that cannot be looked at: the folder that is listed, or a name in it. */
 static stk_status meet_failure(walk *w, stk_status st, const stk_error *why, stk_error *err)
 {
-    if (st == STK_ESOURCE && w->lenient)
+    if (st == STK_ESOURCE && w->lenient) {
+        w->folders[w->listing].unseen = true;
         return stk__index_build_note(
             w->build, STK__NOTE_DAMAGE, 0, err, "%s: %s", why->text, why->source);
+    }
     if (err != NULL)
         *err = *why;
     return st == STK_ESOURCE ? stk__error_in(st, &(stk__place){.stage = STK_STAGE_MEMBER}, err)
@@ -317,9 +325,13 @@ static stk_status list_folder(walk *w, uint32_t at, stk_error *err)
         st = stk__folder_list(path, take_name, w, &why);
     }
     if (st < 0 && at > 0)
-        return meet_failure(w, st, &why, err);
-    if (st < 0 && err != NULL)
+        st = meet_failure(w, st, &why, err);
+    else if (st < 0 && err != NULL)
         *err = why; /* of the root there is nothing left */
+    if (w->folders[at].unseen) {
+        w->folders[at].mtime_ns = UNSETTLED;
+        w->folders[at].names_hash = UNSEEN;
+    }
     return st;
 }
 
@@ -619,9 +631,13 @@ stk_status stk__folder_check(const void *ctx, const stk__index *index, stk_error
             return STK_FAIL(err, STK_EINDEX, "folder %s is gone since the index was made", path);
         if (now.mtime_ns == then.mtime_ns)
             continue;
-        if (stk__folder_list(path, sum_name, &sum, NULL) < 0) /* who makes it anew says why */
+        if (stk__folder_list(path, sum_name, &sum, NULL) < 0) {
+            if (then.names_hash == UNSEEN) /* as it was */
+                continue;
+            /* Who makes it anew says why. */
             return STK_FAIL(
                 err, STK_EINDEX, "folder %s cannot be listed since the index was made", path);
+        }
         if (sum != then.names_hash)
             return STK_FAIL(
                 err, STK_EINDEX, "folder %s has other files than when the index was made", path);

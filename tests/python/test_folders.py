@@ -78,10 +78,30 @@ def test_a_dangling_link_is_one_damaged_sample(tree):
     assert [each["key"] for each in damage] == ["dog/link"]
 
 
-@pytest.mark.skipif(
-    os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root reads everything"
+# What root may read all the same is refused to a process without its capabilities.
+POWERLESS = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+needs_permissions = pytest.mark.skipif(
+    bool(POWERLESS) and shutil.which(POWERLESS[0]) is None, reason="root reads everything"
 )
-def test_a_sub_folder_that_may_not_be_read_is_named_with_its_cure(tree):
+
+
+def powerless(code, tree):
+    """The lines that the program prints."""
+    command = [*POWERLESS, sys.executable, "-c", code, tree]
+    return subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.splitlines()
+
+
+@pytest.fixture
+def locked(tree):
+    """A sub-folder of the tree that holds one file."""
+    yield tree / "dog" / "v1.2"
+    (tree / "dog" / "v1.2").chmod(0o755)
+
+
+@needs_permissions
+def test_a_sub_folder_that_may_not_be_read_is_named_with_its_cure(tree, locked):
     code = (
         "import stoker, sys\n"
         "try:\n    stoker.open(sys.argv[1])\n"
@@ -89,19 +109,27 @@ def test_a_sub_folder_that_may_not_be_read_is_named_with_its_cure(tree):
         "print(len(stoker.open(sys.argv[1], skip_damaged_shards=True)))\n"
     )
     assert len(stoker.open(tree)) == len(NAMES)  # and there is an index of when it could be read
-    powerless = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
-    (tree / "dog" / "v1.2").chmod(0)
-    try:
-        out = subprocess.run(
-            [*powerless, sys.executable, "-c", code, tree],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.splitlines()
-    finally:
-        (tree / "dog" / "v1.2").chmod(0o755)
+    locked.chmod(0)
+    out = powerless(code, tree)
     path, _, cure = out[0].partition("|")
-    assert path == str(tree / "dog" / "v1.2")
+    assert path == str(locked)
     assert "chmod" in cure
     assert "stoker.open(..., skip_damaged_shards=True)" in cure
     assert int(out[1]) == len(NAMES) - 1
+
+
+@needs_permissions
+@pytest.mark.parametrize("mode", [0, 0o444], ids=["folder", "files"])
+def test_what_can_be_read_again_is_there_again(tree, locked, mode, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    code = (
+        "import stoker, sys; d = stoker.open(sys.argv[1], skip_damaged_shards=True); print(len(d))"
+    )
+    for path in (locked, *locked.parents[:2]):
+        os.utime(path, (1e9, 1e9))  # no change of late, so that its time is trusted
+    locked.chmod(mode)
+    for _ in range(2):  # the second time there is an index
+        assert powerless(code, tree) == [str(len(NAMES) - 1)]
+    assert len(list((tmp_path / "cache").rglob("*.stoker"))) == 1
+    locked.chmod(0o755)
+    assert powerless(code, tree) == [str(len(NAMES))]
