@@ -35,6 +35,7 @@ def outcomes(loader_class, dataset, collate=None, **options):
             return found
         except Exception as error:
             lines = str(error).splitlines()
+            assert "timed out" not in lines[0]
             found.append((type(error).__name__, lines[0], lines[-1]))
 
 
@@ -90,6 +91,45 @@ def test_what_cannot_travel_is_the_error_of_its_batch(persistent):
     )
     told = "Caught ValueError while a batch of a DataLoader worker was unpickled."
     assert found[5] == ("ValueError", told, "ValueError: far from home")
+
+
+class Homesick:
+    """A state that nobody can unpickle but who made it."""
+
+    def __init__(self, fault):
+        self.home, self.fault = os.getpid(), fault
+
+    def __setstate__(self, state):
+        if os.getpid() != state["home"]:
+            raise state["fault"]("far from home")
+
+
+class Moody:
+    """Its fourth sample brings a state that cannot be unpickled."""
+
+    def __init__(self, fault):
+        self.fault, self.last = fault, None
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        self.last = i
+        return i
+
+    def state_dict(self):
+        return Homesick(self.fault) if self.last == 3 else {"last": self.last}
+
+    def load_state_dict(self, state):
+        self.last = state["last"]
+
+
+@pytest.mark.parametrize("fault", [ValueError, EOFError, BrokenPipeError])
+def test_a_state_that_cannot_travel_is_the_error_of_its_batch(fault):
+    found = outcomes(DataLoader, Moody(fault), batch_size=None, num_workers=2, timeout=60)
+    assert found[:3] + found[4:] == [0, 1, 2, 4, 5, 6, 7]
+    told = f"Caught {fault.__name__} while a batch of a DataLoader worker was unpickled."
+    assert found[3] == (fault.__name__, told, f"{fault.__name__}: far from home")
 
 
 def within(fetch):

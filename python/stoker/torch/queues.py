@@ -44,8 +44,10 @@ def framed(obj: Any) -> bytes:
 
 def _ordinary(obj: tuple[Any, ...]) -> bool:
     """Has it nothing in it, by all appearances, that must be pickled for a pipe in a way of its own?"""
-    if len(obj) == 3:  # a result: of Packer there are only numbers, words and bytes
-        return type(obj[0]) is int and obj[2] is None
+    if (
+        len(obj) == 3
+    ):  # a result: of Packer there are only numbers, words and bytes; a state is pickled already
+        return type(obj[0]) is int
     return type(obj[1]) is list and bool(obj[1]) and type(obj[1][0]) is int
 
 
@@ -209,7 +211,7 @@ class ResultQueue:
         self._ended = False  # a worker has, and nobody was told yet
         self.tell_end: Callable[[], None] | None = None  # whoever waits elsewhere; see PinnedQueue
         self._poll = select.poll()
-        self._ready: deque[tuple[Any, Any, Any]] = deque()  # task, message, state
+        self._ready: deque[tuple[Any, Any, Any]] = deque()  # task, message, pickled state
         self._warned = False
         self.states: dict[int, Any] = {}  # of the dataset, by task
         # Of tasks that were sent early:
@@ -245,10 +247,11 @@ class ResultQueue:
         index, message, state = self._ready.popleft()
         if message[0] == BY_VALUE:
             self._warn()
-        if state is not None:
-            self.states[index] = state
         try:
-            return index, unpack(message, self._reader)
+            data = unpack(message, self._reader)
+            if state is not None:
+                self.states[index] = pickle.loads(state)
+            return index, data
         except Exception as error:
             if str(error).startswith("DataLoader worker"):
                 raise  # torch's handler of signals: one died just now
@@ -273,12 +276,11 @@ class ResultQueue:
                 came = not self._closing
             elif descriptor in self._ends:
                 came = self._read(descriptor) or came
+            elif self._living[descriptor].settled():
+                self._bury(descriptor)
             else:
                 self._poll.unregister(descriptor)
-                if not self._living[descriptor].settled():
-                    self._silent.add(descriptor)
-                else:
-                    self._bury(descriptor)
+                self._silent.add(descriptor)
         for descriptor in list(self._silent):
             if self._living[descriptor].ended():
                 self._bury(descriptor)

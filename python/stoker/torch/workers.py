@@ -15,6 +15,7 @@ import pickle
 import select
 import signal
 import threading
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from torch._utils import ExceptionWrapper
@@ -91,6 +92,8 @@ class WorkerEnd:
             if type(index) is int and not isinstance(data, _IterableDatasetStopIteration):
                 state = self.fetching.state()
             message = self.packer.pack(data)
+            # Apart: what the parent cannot unpickle is then the error of its batch, and takes no other along.
+            state = None if state is None else bytes(ForkingPickler.dumps(state))
             return framed((index, message, state))
         except Exception:
             if message is not None and message[0] >= 0:
