@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import logging
 import os
 import pathlib
@@ -260,6 +261,22 @@ def test_threads_are_tried_against_one(eight):
     assert free.auto.figures.thread_gain > auto.WORTHWHILE
     assert free.num_workers >= 7
     assert sys.getswitchinterval() == before
+
+
+class Instant:
+    """A trial whose samples take no time at all."""
+
+    def task(self, size):
+        return [None] * size
+
+    def make(self, keys):
+        pass
+
+
+def test_what_others_took_before_threads_began_makes_no_time_negative(monkeypatch):
+    lost = itertools.count()
+    monkeypatch.setattr(trial, "_queue_seconds", lambda: float(next(lost)))
+    assert trial._thread_gain(Instant(), 1) == 2  # and no less than nothing by nothing
 
 
 def test_it_is_logged_once(eight, clock, caplog):

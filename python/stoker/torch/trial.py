@@ -252,7 +252,7 @@ def _thread_gain(trial: _Trial, size: int) -> float | None:
             if seconds is None:
                 return None
             times[count].append(seconds)
-    return 2 * min(times[1]) / max(min(times[2]), 1e-9)
+    return 2 * min(times[1]) / min(times[2])
 
 
 @contextmanager
@@ -283,7 +283,8 @@ def _together(trial: _Trial, size: int, count: int) -> float | None:
         with suppress(Exception):
             trial.make(keys)
             end = _clock()
-            took.append(end - begun[0] - (_queue_seconds() - queue))
+            # Of what others took a part may lie before the gate.
+            took.append(max(end - begun[0] - (_queue_seconds() - queue), 1e-9))
 
     threads = [threading.Thread(target=work, args=(keys,), daemon=True) for keys in tasks]
     for thread in threads:
