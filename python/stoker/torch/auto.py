@@ -259,9 +259,8 @@ def _apart(work: Callable[[], Figures]) -> Figures:
     """What `work` returns in a forked child, in which torch computes with one thread, as in its workers."""
     reader, writer = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", DeprecationWarning
-        )  # of forks where there are threads: workers do it, too
+        # Of forks where there are threads: workers do it, too.
+        warnings.simplefilter("ignore", DeprecationWarning)
         begin = time.perf_counter()
         pid = os.fork()
     forked = time.perf_counter() - begin
@@ -281,9 +280,8 @@ def _apart(work: Callable[[], Figures]) -> Figures:
         return Figures(fate="late")
     finally:
         os.close(reader)
-        with suppress(
-            ProcessLookupError, ChildProcessError
-        ):  # a handler of the script's was faster
+        # Unless a handler of the script's was faster.
+        with suppress(ProcessLookupError, ChildProcessError):
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
     if not data:

@@ -21,9 +21,8 @@ from .iterators import InlineIter, QuickInlineIter, QuickWorkersIter, WorkersIte
 from .pinned import registrar_for
 from .resume import Place, Start, check, describe
 
-if (
-    "numpy" in sys.modules
-):  # each worker seeds its global generator: imported once, and not in each of them
+# Each worker seeds NumPy's global generator: imported once, and not in each of them.
+if "numpy" in sys.modules:
     import numpy.random  # noqa: F401
 
 

@@ -26,9 +26,8 @@ LARGE_BYTES = 1 << 16  # smaller batches of a field are not worth a buffer of th
 def _alike(batch: Any) -> bool:
     """May the tensors be stacked into one of the first one's kind?"""
     first = batch[0]
-    if (
-        first.is_nested or first.dtype not in CODES
-    ):  # one has no shape, a quantized one is more than its bytes
+    # A nested one has no shape, a quantized one is more than its bytes.
+    if first.is_nested or first.dtype not in CODES:
         return False
     shape, dtype = first.shape, first.dtype
     for tensor in batch:

@@ -44,9 +44,8 @@ def framed(obj: Any) -> bytes:
 
 def _ordinary(obj: tuple[Any, ...]) -> bool:
     """Has it nothing in it, by all appearances, that must be pickled for a pipe in a way of its own?"""
-    if (
-        len(obj) == 3
-    ):  # a result: of Packer there are only numbers, words and bytes; a state is pickled already
+    # A result: of Packer there are only numbers, words and bytes; a state is pickled already.
+    if len(obj) == 3:
         return type(obj[0]) is int
     return type(obj[1]) is list and bool(obj[1]) and type(obj[1][0]) is int
 
@@ -141,11 +140,8 @@ class TaskQueue:
             return data[os.write(writer.fileno(), data) :]
         except BlockingIOError:
             return data
-        except (
-            OSError,
-            AttributeError,
-        ):  # the worker is dead, which is found out elsewhere; or closed
-            return b""
+        except (OSError, AttributeError):
+            return b""  # the worker is dead, which is found out elsewhere; or closed
 
     def _feed(self) -> None:
         poll = select.poll()

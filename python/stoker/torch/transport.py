@@ -161,9 +161,8 @@ class Packer:
 
     def _forget_places(self) -> None:
         self.known: dict[int, tuple[Any, ...]] = {}  # by id; keeps what the id stands for alive
-        self.copies: list[
-            tuple[torch.Tensor, int]
-        ] = []  # what does not lie in the slot, and where it goes
+        # What does not lie in the slot, and where it goes.
+        self.copies: list[tuple[torch.Tensor, int]] = []
         self.size = 0
 
     def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor | None:

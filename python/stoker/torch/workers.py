@@ -63,9 +63,8 @@ class WorkerEnd:
     def put(self, obj: Any) -> None:
         reply = self._reply(*obj)
         self.seat.note_memory()
-        with contextlib.suppress(
-            BrokenPipeError
-        ):  # the parent does not listen any more: it is ending us
+        # A broken one: the parent does not listen any more, and is ending us.
+        with contextlib.suppress(BrokenPipeError):
             self._write(reply)
 
     def _write(self, data: bytes) -> None:
@@ -87,14 +86,14 @@ class WorkerEnd:
         """The message to the parent. What cannot be sent is the error of its task, no death of the worker."""
         assert self.packer is not None
         assert self.fetching is not None
-        message = state = None
+        message = sent = None
         try:
             if type(index) is int and not isinstance(data, _IterableDatasetStopIteration):
+                # Pickled apart: if the parent cannot unpickle it, that is the error of its batch, and of no other.
                 state = self.fetching.state()
+                sent = None if state is None else bytes(ForkingPickler.dumps(state))
             message = self.packer.pack(data)
-            # Apart: what the parent cannot unpickle is then the error of its batch, and takes no other along.
-            state = None if state is None else bytes(ForkingPickler.dumps(state))
-            return framed((index, message, state))
+            return framed((index, message, sent))
         except Exception:
             if message is not None and message[0] >= 0:
                 self.seat.memory.set_state(message[0], FREE)
@@ -113,9 +112,8 @@ def _undeliverable(data: Any) -> ExceptionWrapper:
     assert info is not None
     where = f"in DataLoader worker process {info.id}"
     failed = ExceptionWrapper(where=where)  # type: ignore[no-untyped-call]
-    if isinstance(
-        data, ExceptionWrapper
-    ):  # of a type that only the worker knows: its words must do
+    # Of a type that only the worker knows: its words must do.
+    if isinstance(data, ExceptionWrapper):
         failed.exc_msg = data.exc_msg
         failed.exc_type = RuntimeError
     try:
@@ -143,11 +141,8 @@ def _die_with(parent: int) -> None:
     except ProcessLookupError:
         os.kill(os.getpid(), signal.SIGKILL)
         return
-    except (
-        AttributeError,
-        OSError,
-    ):  # an old kernel: torch looks for its parent every few seconds, too
-        return
+    except (AttributeError, OSError):
+        return  # an old kernel: torch looks for its parent every few seconds, too
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     while not poll.poll():
@@ -195,9 +190,8 @@ class Context:
         self._results: ResultQueue | None = None
 
     def Queue(self) -> Any:
-        if (
-            self._results is None
-        ):  # torch asks for the results first, then for the tasks of each worker
+        # torch asks for the results first, then for the tasks of each worker.
+        if self._results is None:
             self._results = ResultQueue(self._registrar)
             return self._results
         return TaskQueue(self._context)
