@@ -6,6 +6,7 @@ of ours, begin where a state says, and say more of workers that die or are late.
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
 import time
@@ -42,6 +43,12 @@ if TYPE_CHECKING:
 
 # A Ctrl-C reaches workers, too. When one of them has ended, an interrupt of our own may be a moment behind.
 INTERRUPT_SECONDS = 0.05
+
+
+# Whose a batch is that has come: since torch 2.6. Before that all of them come in order.
+_TORCH_KNOWS_OWNERS = (
+    "worker_idx" in inspect.signature(_MultiProcessingDataLoaderIter._process_data).parameters
+)
 
 
 class _Counting:
@@ -173,6 +180,7 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
     """With workers: torch's iterator, and what it says when one of them dies or is stuck."""
 
     _sent: dict[int, Any]  # indices of the tasks on their way, by task
+    _owners: dict[int, int]  # their workers, where torch does not say it itself
 
     def __init__(self, loader: DataLoader[Any], start: Start) -> None:
         state = start.state
@@ -215,6 +223,8 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
     def _try_put_index(self) -> None:
         before = self._send_idx
         super()._try_put_index()
+        if not _TORCH_KNOWS_OWNERS and self._send_idx > before:
+            self._owners[before] = self._task_info[before][0]
         loader = self._loader()
         if self._send_idx == before and self._may_be_early and loader is not None:
             # The epoch has no more tasks.
@@ -229,6 +239,7 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         self._sent = {}
+        self._owners = {}
         if not first_iter:  # persistent workers begin another epoch
             self._check_alive()
             self._turn = 0
@@ -273,13 +284,17 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
             self._worker_result_queue.tell_end = data.tell_end  # type: ignore[attr-defined]
         self._data = data
 
-    def _process_data(self, data: Any, worker_idx: int) -> Any:
-        self._place.last_worker = worker_idx
+    def _process_data(self, data: Any, *worker_idx: int) -> Any:
+        if worker_idx:
+            task, worker = self._rcvd_idx - 1, worker_idx[0]
+        else:
+            task = self._rcvd_idx
+            worker = self._owners.pop(task)
+        self._place.last_worker = worker
         states = self._worker_result_queue.states  # type: ignore[attr-defined]
-        task = self._rcvd_idx - 1
         if task in states:
-            self._dataset_states[worker_idx] = states.pop(task)
-        return super()._process_data(data, worker_idx)  # type: ignore[no-untyped-call]
+            self._dataset_states[worker] = states.pop(task)
+        return super()._process_data(data, *worker_idx)  # type: ignore[no-untyped-call]
 
     def _next_index(self) -> Any:
         index = super()._next_index()  # type: ignore[no-untyped-call]
