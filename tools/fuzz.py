@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run every fuzz target for a while under libFuzzer, two at a time.
 
-    tools/fuzz.py FOLDER [--seconds N] [NAME ...]
+    tools/fuzz.py FOLDER [--seconds N] [--seed N] [NAME ...]
 
 FOLDER is a build folder made with clang, -Dlibfuzzer=true and sanitizers. Seeds come from
 fuzz/corpus/NAME; what libFuzzer finds worth keeping is kept in FOLDER/corpus/NAME, so that the next
@@ -32,7 +32,7 @@ def targets(folder):
     }
 
 
-def run(name, program, folder, seconds):
+def run(name, program, folder, seconds, seed):
     """Fuzz one target; its exit status and the end of what it printed."""
     kept, crashes = folder / "corpus" / name, folder / "crashes"
     kept.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,8 @@ def run(name, program, folder, seconds):
     command = [
         program,
         f"-max_total_time={seconds}",
-        "-timeout=10",
+        f"-seed={seed}",
+        "-timeout=30",  # of one input, which takes milliseconds; others may have the CPU
         "-rss_limit_mb=2048",
         "-print_final_stats=1",
         f"-artifact_prefix={crashes}/{name}-",
@@ -69,6 +70,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seconds", type=int, default=20)
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the inputs that are made up; 0: another each time"
+    )
     parser.add_argument("names", nargs="*", help="targets; all by default")
     options = parser.parse_args()
     found = targets(options.folder)
@@ -79,7 +83,9 @@ def main():
     folder = options.folder.resolve()
     broken = 0
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        runs = {n: pool.submit(run, n, found[n], folder, options.seconds) for n in names}
+        runs = {
+            n: pool.submit(run, n, found[n], folder, options.seconds, options.seed) for n in names
+        }
         for name, future in runs.items():
             status, lines = future.result()
             executed = figure(lines, "number_of_executed_units")
