@@ -179,6 +179,11 @@ def outcomes(loader):
             out.append((type(error).__mro__[1], lines[0].replace("thread", "process"), lines[-1]))
 
 
+def quiet():
+    """The environment of a program of which every word counts: torch warns of more workers than there are CPUs."""
+    return {**os.environ, "PYTHONWARNINGS": "ignore:This DataLoader will create"}
+
+
 def shared_files():
     """Files of this process under /dev/shm, where others of the machine have theirs, too."""
     named = [name for name in os.listdir("/dev/shm") if name.startswith(f"torch_{os.getpid()}_")]

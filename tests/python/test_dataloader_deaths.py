@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader as Stock  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from dataloader_kit import wait_gone  # noqa: E402
+from dataloader_kit import quiet, wait_gone  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -283,6 +283,7 @@ def interrupted(folder, **how):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env=quiet(),
         start_new_session=True,
     )
     try:

@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from dataloader_kit import gone
+from dataloader_kit import gone, quiet
 
 pytestmark = pytest.mark.torch
 
@@ -26,6 +26,7 @@ def run(text, *arguments, folder):
     return subprocess.Popen(
         [sys.executable, *(arguments or [str(path)])],
         cwd=folder,
+        env=quiet(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -39,6 +39,7 @@ from dataloader_kit import (  # noqa: E402
     datasets_made_of_others,
     odd_collate,
     outcomes,
+    quiet,
     shared_files,
 )
 from stoker.torch import DataLoader  # noqa: E402
@@ -453,7 +454,11 @@ def run(text):
     import subprocess
 
     return subprocess.Popen(
-        [sys.executable, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", text],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=quiet(),
     )
 
 
