@@ -21,16 +21,6 @@ static stk_status save(const char *path, const char *text, stk_error *err)
     return stk_file_save(path, (stk_view){text, strlen(text)}, err);
 }
 
-static void assert_holds(const char *path, const char *text)
-{
-    size_t size;
-    unsigned char *data = load_file(path, &size);
-
-    assert_int_equal(size, strlen(text));
-    assert_memory_equal(data, text, size);
-    free(data);
-}
-
 /* Fail the first of its kind, the second, ...; @return how many there are. */
 static uint32_t fail_each(const char *folder, const char *path, stk__fault fault)
 {

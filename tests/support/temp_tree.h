@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/test.h"
+
 /* ThreadSanitizer does not follow threads over a fork; tests of both are skipped under it. */
 #if defined(__SANITIZE_THREAD__)
 #    define UNDER_TSAN 1
@@ -127,6 +129,31 @@ static inline int count_entries(const char *path)
     closedir(folder);
     return count;
 }
+
+static inline void assert_holds(const char *path, const char *text)
+{
+    size_t size;
+    unsigned char *data = load_file(path, &size);
+
+    assert_int_equal(size, strlen(text));
+    assert_memory_equal(data, text, size);
+    free(data);
+}
+
+static inline int set_up_folder(void **state)
+{
+    *state = make_temp_folder();
+    return 0;
+}
+
+static inline int tear_down_folder(void **state)
+{
+    remove_tree(*state);
+    return 0;
+}
+
+/* A test whose state is the path of a folder of its own. */
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up_folder, tear_down_folder)
 
 /* Open descriptors of this process. */
 static inline int fd_count(void)

@@ -12,18 +12,6 @@
 #include "support/temp_tree.h"
 #include "support/test.h"
 
-static int make_place(void **state)
-{
-    *state = make_temp_folder();
-    return 0;
-}
-
-static int remove_place(void **state)
-{
-    remove_tree(*state);
-    return 0;
-}
-
 static void write_shard(const char *path, int samples)
 {
     stk_tar_writer *writer;
@@ -186,15 +174,13 @@ static void indexing_ends_between_two_members_or_names(void **state)
     }
 }
 
-#define WITH_PLACE(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_PLACE(who_never_says_so_gets_the_same),
-        WITH_PLACE(failures_are_told_as_ever),
-        WITH_PLACE(a_file_system_that_hangs_is_left_alone),
-        WITH_PLACE(indexing_ends_between_two_members_or_names),
+        WITH_FOLDER(who_never_says_so_gets_the_same),
+        WITH_FOLDER(failures_are_told_as_ever),
+        WITH_FOLDER(a_file_system_that_hangs_is_left_alone),
+        WITH_FOLDER(indexing_ends_between_two_members_or_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

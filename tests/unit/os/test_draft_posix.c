@@ -12,34 +12,12 @@ typedef stk_status creating(stk__draft *draft, const char *path, stk_error *err)
 
 static creating *const both[] = {stk__draft_create, stk__draft_create_named};
 
-static int make_place(void **state)
-{
-    *state = make_temp_folder();
-    return 0;
-}
-
-static int remove_place(void **state)
-{
-    remove_tree(*state);
-    return 0;
-}
-
 static void begin(creating *create, stk__draft *draft, const char *path, const char *text)
 {
     *draft = (stk__draft)STK__DRAFT_NONE;
     assert_int_equal(create(draft, path, NULL), STK_OK);
     assert_int_equal(
         stk__file_write(&draft->file, path, (stk_view){text, strlen(text)}, NULL), STK_OK);
-}
-
-static void assert_holds(const char *path, const char *text)
-{
-    size_t size;
-    unsigned char *data = load_file(path, &size);
-
-    assert_int_equal(size, strlen(text));
-    assert_memory_equal(data, text, size);
-    free(data);
 }
 
 static void has_its_name_when_it_is_published(void **state)
@@ -211,19 +189,17 @@ static void long_names_have_drafts_too(void **state)
     assert_int_equal(count_entries(*state), 1);
 }
 
-#define WITH_PLACE(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_PLACE(has_its_name_when_it_is_published),
-        WITH_PLACE(what_a_killed_writer_left_the_next_one_removes),
-        WITH_PLACE(a_killed_writer_without_a_name_leaves_nothing),
-        WITH_PLACE(living_writers_are_left_alone),
-        WITH_PLACE(what_is_no_draft_stays),
-        WITH_PLACE(a_draft_that_lost_its_name_is_not_published),
-        WITH_PLACE(failures_name_the_final_path),
-        WITH_PLACE(long_names_have_drafts_too),
+        WITH_FOLDER(has_its_name_when_it_is_published),
+        WITH_FOLDER(what_a_killed_writer_left_the_next_one_removes),
+        WITH_FOLDER(a_killed_writer_without_a_name_leaves_nothing),
+        WITH_FOLDER(living_writers_are_left_alone),
+        WITH_FOLDER(what_is_no_draft_stays),
+        WITH_FOLDER(a_draft_that_lost_its_name_is_not_published),
+        WITH_FOLDER(failures_name_the_final_path),
+        WITH_FOLDER(long_names_have_drafts_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

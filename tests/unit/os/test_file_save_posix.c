@@ -11,31 +11,9 @@
 #include "support/temp_tree.h"
 #include "support/test.h"
 
-static int make_place(void **state)
-{
-    *state = make_temp_folder();
-    return 0;
-}
-
-static int remove_place(void **state)
-{
-    remove_tree(*state);
-    return 0;
-}
-
 static stk_status save(const char *path, const char *text, stk_error *err)
 {
     return stk_file_save(path, (stk_view){text, strlen(text)}, err);
-}
-
-static void assert_holds(const char *path, const char *text)
-{
-    size_t size;
-    unsigned char *data = load_file(path, &size);
-
-    assert_int_equal(size, strlen(text));
-    assert_memory_equal(data, text, size);
-    free(data);
 }
 
 static void a_file_is_replaced_by_a_whole_one(void **state)
@@ -308,22 +286,20 @@ static void only_dead_drafts_are_removed(void **state)
     assert_true(file_exists(link));
 }
 
-#define WITH_PLACE(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_PLACE(a_file_is_replaced_by_a_whole_one),
-        WITH_PLACE(a_path_may_lie_in_the_working_folder),
-        WITH_PLACE(a_link_stays_and_its_file_is_replaced),
-        WITH_PLACE(links_in_a_circle_are_an_error),
-        WITH_PLACE(the_name_of_an_open_file_is_written_to),
-        WITH_PLACE(what_is_no_regular_file_is_written_to),
-        WITH_PLACE(failures_name_the_path_and_leave_nothing),
-        WITH_PLACE(on_a_full_disk_the_old_file_stays),
-        WITH_PLACE(a_writer_that_is_killed_leaves_the_old_file),
-        WITH_PLACE(any_number_may_write_the_same_name),
-        WITH_PLACE(only_dead_drafts_are_removed),
+        WITH_FOLDER(a_file_is_replaced_by_a_whole_one),
+        WITH_FOLDER(a_path_may_lie_in_the_working_folder),
+        WITH_FOLDER(a_link_stays_and_its_file_is_replaced),
+        WITH_FOLDER(links_in_a_circle_are_an_error),
+        WITH_FOLDER(the_name_of_an_open_file_is_written_to),
+        WITH_FOLDER(what_is_no_regular_file_is_written_to),
+        WITH_FOLDER(failures_name_the_path_and_leave_nothing),
+        WITH_FOLDER(on_a_full_disk_the_old_file_stays),
+        WITH_FOLDER(a_writer_that_is_killed_leaves_the_old_file),
+        WITH_FOLDER(any_number_may_write_the_same_name),
+        WITH_FOLDER(only_dead_drafts_are_removed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
