@@ -11,10 +11,8 @@ PyObject *ext_save_file(PyObject *module, PyObject *args)
     Py_buffer data = {0};
     stk_status st;
 
-    if (!PyArg_ParseTuple(args, "O&y*:save_file", PyUnicode_FSConverter, &path, &data)) {
-        Py_XDECREF(path); /* it was converted, and the other was at fault */
-        return NULL;
-    }
+    if (!PyArg_ParseTuple(args, "O&y*:save_file", PyUnicode_FSConverter, &path, &data))
+        return NULL; /* the converter has released the path, if the data were at fault */
     Py_BEGIN_ALLOW_THREADS
     st = stk_file_save(PyBytes_AS_STRING(path), (stk_view){data.buf, (size_t)data.len}, &err);
     Py_END_ALLOW_THREADS

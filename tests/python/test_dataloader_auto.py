@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import itertools
 import logging
@@ -445,6 +446,17 @@ def test_a_sample_that_kills_or_hangs_is_survived(eight, monkeypatch):
     assert (hangs.num_workers, hangs.auto.figures.fate) == (8, "late")
     assert "within 0.2 seconds" in hangs.auto.reason
     assert children() == before
+
+
+def test_a_fork_that_is_refused_leaves_no_descriptor(eight, monkeypatch):
+    def refused():
+        raise BlockingIOError(errno.EAGAIN, "no process more")
+
+    monkeypatch.setattr(os, "fork", refused)
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(BlockingIOError):
+        DataLoader(range(8), 4, num_workers="auto")
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_samples_are_made_as_in_a_worker(eight):

@@ -262,7 +262,12 @@ def _apart(work: Callable[[], Figures]) -> Figures:
         # Of forks where there are threads: workers do it, too.
         warnings.simplefilter("ignore", DeprecationWarning)
         begin = time.perf_counter()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:
+            os.close(reader)
+            os.close(writer)
+            raise
     forked = time.perf_counter() - begin
     if pid == 0:
         try:
