@@ -55,6 +55,7 @@ def serve(control: int, data: int) -> None:
     data : int
         A descriptor of a file with what to do, as `Server` of `stoker.torch.server` writes it.
     """
+    _open_streams()
     with open(data, "rb", closefd=True) as file:
         todo = pickle.load(file)
     try:
@@ -64,6 +65,15 @@ def serve(control: int, data: int) -> None:
     server = _Server(socket.socket(fileno=control), todo["parent"])
     server.run(_unsafe())
     os._exit(0)
+
+
+def _open_streams() -> None:
+    """Give the numbers of standard streams that are closed to /dev/null, so that no descriptor of a worker gets them."""
+    null = os.open(os.devnull, os.O_RDWR)
+    while null <= 2:  # the lowest number that is free
+        os.set_inheritable(null, True)
+        null = os.open(os.devnull, os.O_RDWR)
+    os.close(null)
 
 
 def _import_all(preparation: dict[str, Any], modules: list[str]) -> None:

@@ -424,3 +424,23 @@ def test_without_pinning_a_forked_child_has_buffers_of_its_own():
     assert os.waitpid(pid, 0)[1] == 0
     assert right(kept)
     assert kept[1].tolist() == [0, 1, 2, 3]
+
+
+def test_a_child_of_a_fork_while_another_thread_asks_for_the_registrar():
+    asked, answered = threading.Event(), threading.Event()
+
+    def ask():
+        with pinned._one_lock:
+            asked.set()
+            answered.wait(60)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    asked.wait(60)
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if pinned._one_lock.acquire(timeout=30) else 1)
+    status = os.waitpid(pid, 0)[1]
+    answered.set()
+    thread.join()
+    assert status == 0

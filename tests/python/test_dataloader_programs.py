@@ -77,6 +77,24 @@ def test_the_main_module_is_imported_once(tmp_path, method, arguments):
     assert [name for name, _ in imports] == ["__main__", "__mp_main__"]
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_program_without_standard_streams(tmp_path, method):
+    program = PROGRAM.replace("{method}", method).replace(
+        "            return i * i\n",
+        "            os.write(2, b'what a library says of a fault')\n            return i * i\n"
+        if method != "fork"
+        else "            return i * i\n",
+    )
+    program += "        open('done', 'w').close()\n"
+    program += f"        from stoker.torch import server; assert {method == 'fork'} or server._server.ready\n"
+    program += "        open('served', 'w').close()\n"
+    (tmp_path / "program.py").write_text(textwrap.dedent(program))
+    command = f"exec {sys.executable} program.py <&- >&- 2>&-"
+    status = subprocess.run(["sh", "-c", command], cwd=tmp_path, timeout=120, check=False)
+    assert status.returncode == 0
+    assert (tmp_path / "served").exists()
+
+
 def test_the_default_method_of_the_program_counts(tmp_path):
     program = PROGRAM.replace(", multiprocessing_context=method)", ")").replace(
         '    if __name__ == "__main__":\n',

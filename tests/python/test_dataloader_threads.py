@@ -12,6 +12,7 @@ import random
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -756,3 +757,21 @@ def test_buffers_of_a_forked_child_are_its_own():
         os._exit(0)
     assert os.waitpid(pid, 0)[1] == 0
     assert first[:, 3].tolist() == [0, 1]
+
+
+def told_of_number(kind, number, **options):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        kind(range(4), num_workers=number, **options)
+    return [str(w.message).split(". Threads that")[0].split(". Please be")[0] for w in found]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_more_threads_than_cpus_are_called_threads(more):
+    number = len(os.sched_getaffinity(0)) + more
+    (ours, theirs) = (
+        told_of_number(DataLoader, number, worker_mode="thread"),
+        told_of_number(torch.utils.data.DataLoader, number),
+    )
+    assert len(theirs) == more
+    assert ours == [text.replace("worker processes", "worker threads") for text in theirs]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -136,11 +137,11 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         }
         if not in_order:
             given["in_order"] = False  # torch 2.6 and later
+        self.worker_mode = worker_mode
         self._auto: Auto | None = None
         if isinstance(num_workers, str):
             self._auto, given = resolved(given, worker_mode, arena_bytes)
         super().__init__(**given)
-        self.worker_mode = worker_mode
         self.arena_bytes = arena_bytes
         self.snapshot_every_n_steps = snapshot_every_n_steps
         self.register_arena = register_arena
@@ -162,8 +163,19 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         return self._auto
 
     def check_worker_number_rationality(self) -> None:
-        if self._auto is None or self._auto.num_workers != self.num_workers:
+        if self._auto is not None and self._auto.num_workers == self.num_workers:
+            return
+        if self.worker_mode != "thread":
             super().check_worker_number_rationality()
+            return
+        most = len(os.sched_getaffinity(0))  # torch's measure
+        if self.num_workers > most:
+            warnings.warn(
+                f"This DataLoader will create {self.num_workers} worker threads in total. Our suggested max number of "
+                f"worker in current system is {most}, which is smaller than what this DataLoader is going to create. "
+                "Threads that wait (disk, network) may well be more than CPUs; those that compute are slower so.",
+                stacklevel=2,
+            )
 
     def __iter__(self) -> Any:
         old: Any = self._iterator

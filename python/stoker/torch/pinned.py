@@ -336,6 +336,15 @@ _one: Registrar | None = None
 _missing = False
 
 
+def _renew_lock() -> None:
+    """In a forked child: another thread of the parent may have held it, and nobody here will give it back."""
+    global _one_lock
+    _one_lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
 def _of_the_process() -> Registrar | None:
     """The registrar of this process, made at first use; None without a driver that can do it."""
     global _one, _missing

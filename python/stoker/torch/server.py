@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import io
 import logging
 import os
@@ -61,8 +62,10 @@ class Server:
         self.waited = False  # its pid may be somebody else's by now
         self.fault = ""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.control = ours
-        with theirs, open(os.memfd_create("stoker-server"), "w+b") as data:
+        # Neither is to have the number of a standard stream, where this program was started without one.
+        self.control, theirs = _no_stream(ours), _no_stream(theirs)
+        file = _above_streams(os.memfd_create("stoker-server"))
+        with theirs, open(file, "w+b") as data:
             pickle.dump(_todo(preparation), data)
             data.seek(0)
             executable = os.fsencode(spawn.get_executable())
@@ -74,7 +77,7 @@ class Server:
             try:
                 self.pid = util.spawnv_passfds(executable, [os.fsencode(w) for w in command], fds)
             except BaseException:
-                ours.close()
+                self.control.close()
                 raise
 
     def start(self, settings: Settings, payload: Any, fds: list[int]) -> tuple[int, int, int]:
@@ -84,7 +87,10 @@ class Server:
         pipe, data = os.pipe()
         try:
             with open(os.devnull, "wb") as null:
-                streams = [_open_or(n, null.fileno()) for n in (1, 2)]
+                streams = [
+                    _open_or(1, sys.__stdout__, null.fileno()),
+                    _open_or(2, sys.__stderr__, null.fileno()),
+                ]
                 tracker: Any = resource_tracker.getfd()
                 with _adopting():
                     self._send([pipe, held, tracker, *streams, *fds])
@@ -179,7 +185,24 @@ def _todo(preparation: dict[str, Any]) -> dict[str, Any]:
     return {"preparation": kept, "modules": _modules(), "parent": os.getpid()}
 
 
-def _open_or(fd: int, other: int) -> int:
+def _above_streams(fd: int) -> int:
+    """The same file under a number that is no standard stream's."""
+    if fd > 2:
+        return fd
+    try:
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(fd)
+
+
+def _no_stream(end: socket.socket) -> socket.socket:
+    return socket.socket(fileno=_above_streams(end.detach()))
+
+
+def _open_or(fd: int, stream: object, other: int) -> int:
+    """A standard stream of this process; the other one if the interpreter has found it closed, or it is by now."""
+    if stream is None:  # whatever has that number is something else
+        return other
     try:
         os.fstat(fd)
     except OSError:
