@@ -38,6 +38,7 @@ from dataloader_kit import (  # noqa: E402
     datasets_made_of_others,
     odd_collate,
     outcomes,
+    quiet,
 )
 from stoker.torch import DataLoader  # noqa: E402
 from stoker.torch.arena import Pool  # noqa: E402
@@ -255,7 +256,9 @@ def test_a_script_that_spawns(tmp_path):
         "    loader = DataLoader(data, 4, num_workers=2, multiprocessing_context='spawn')\n"
         "    print([y.tolist() for x, y in loader])\n"
     )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=120, env=quiet()
+    )
     assert done.stdout == "[[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]\n", done.stderr
     assert done.stderr == ""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import shutil
 import subprocess
@@ -12,6 +11,10 @@ import sys
 import pytest
 
 torch = pytest.importorskip("torch")
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from dataloader_kit import quiet  # noqa: E402
 
 SCRIPTS = pathlib.Path(__file__).parent / "scripts"
 STOCK = "from torch.utils.data import DataLoader\n"
@@ -35,7 +38,7 @@ def variants(name, folder):
 
 def run_both(name, folder, launcher=(), **environment):
     """What both wrote to standard error, which is the same; they run side by side."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
+    environment = {**quiet(), "OMP_NUM_THREADS": "1", **environment}
     running = [
         subprocess.Popen(
             [sys.executable, *launcher, script, script.parent / "out"],
