@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import pickle
 import sys
@@ -86,6 +87,52 @@ def test_a_spent_budget_is_the_same_error_from_a_worker(num_workers):
         list(loader)
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_losses_of_workers_are_seen_in_the_parent(method):
+    data = Resilient(Holes(), seed=5)
+    assert data[3] != 3
+    own = data.errors
+    loader = DataLoader(data, 8, num_workers=2, multiprocessing_context=method)
+    before = data.total_errors
+    for epoch in range(1, 3):
+        list(loader)
+        assert data.total_errors == before + 3 * epoch
+    assert (data.errors, data.fetched) == (own, 1)
+
+
+def test_a_worker_counts_its_own_losses_only():
+    data = Resilient(Holes(), max_errors=3, seed=5)
+    for index in (3, 17, 99):
+        data[index]
+    loader = DataLoader(data, 8, num_workers=1)
+    list(loader)  # three more, and its budget is three
+    assert data.total_errors == 6
+    with pytest.raises(TooManyErrors, match="max_errors is 3"):
+        data[3]
+
+
+def test_copies_of_it_count_by_themselves():
+    data = Resilient(Holes(), seed=5)
+    data[3]
+    for copied in (pickle.loads(pickle.dumps(data)), copy.deepcopy(data)):
+        assert copied.total_errors == 1
+        copied[17]
+        assert copied.total_errors == 2
+    assert data.total_errors == 1
+
+
+def test_losses_in_threads_are_all_counted():
+    data = Resilient(Holes(2000, range(0, 2000, 4)), seed=5)
+    list(DataLoader(data, 10, num_workers=4, worker_mode="thread"))
+    assert data.total_errors == alone_errors(Holes(2000, range(0, 2000, 4)))
+
+
+def alone_errors(dataset):
+    data = Resilient(dataset, seed=5)
+    list(DataLoader(data, 10))
+    return data.total_errors
+
+
 def test_a_dataset_of_nothing_but_holes_ends():
     with pytest.raises(TooManyErrors, match="16 substitutes"):
         Resilient(Holes(50, range(50)))[0]
@@ -103,9 +150,9 @@ def test_it_is_the_dataset_for_all_else():
     assert len(data) == 3
     assert data.__getitems__([0, 2]) == [4, 6]
     assert Resilient(Holes()).classes == ("a", "b")
-    copy = pickle.loads(pickle.dumps(Resilient(Holes(), seed=3)))
-    assert copy.seed == 3
-    assert copy[5] == 5
+    again = pickle.loads(pickle.dumps(Resilient(Holes(), seed=3)))
+    assert again.seed == 3
+    assert again[5] == 5
 
 
 def test_arguments_out_of_range_are_named():

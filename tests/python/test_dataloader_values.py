@@ -322,3 +322,15 @@ def test_a_value_that_cannot_be_sent_is_an_error_not_a_wait(name):
             next(iterator)
     with pytest.raises(StopIteration):
         next(iterator)
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+@pytest.mark.parametrize(
+    ("shape", "order"),
+    [((4, 3, 80, 80), torch.channels_last), ((2, 3, 20, 20, 20), torch.channels_last_3d)],
+)
+def test_large_samples_keep_the_order_of_their_axes_where_torch_does(num_workers, shape, order):
+    samples = [torch.rand(shape).to(memory_format=order) for _ in range(2)]
+    ours, theirs = (next(iter(c(samples, 2, num_workers=num_workers))) for c in (DataLoader, Stock))
+    assert ours.stride() == theirs.stride()
+    assert torch.equal(ours, theirs)

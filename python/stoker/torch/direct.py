@@ -130,6 +130,13 @@ class PoolCollate(_Direct):
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
+    def _tensor(self, batch: Any, *, collate_fn_map: Any = None) -> Any:
+        first = batch[0]
+        if not first.is_nested and first.dim() > 3 and not first.is_contiguous():
+            # Channels last, perhaps: torch keeps that order here, though not in workers.
+            return _stack(batch, collate_fn_map=collate_fn_map)
+        return super()._tensor(batch, collate_fn_map=collate_fn_map)
+
     def _empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor | None:
         count = prod(shape)
         if count * dtype.itemsize < LARGE_BYTES:

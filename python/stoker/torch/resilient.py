@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
+import os
+import threading
 from collections.abc import Sequence
+from multiprocessing import reduction
+from multiprocessing.context import get_spawning_popen
 from typing import Any, Generic, TypeVar
 
 import torch.utils.data
@@ -45,6 +50,62 @@ class TooManyErrors(RuntimeError):
         return str(self.args[0])
 
 
+_one_thread = threading.Lock()
+
+
+def _renew_lock() -> None:
+    global _one_thread
+    _one_thread = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)  # another thread may hold it in the parent
+
+
+class _Total:
+    """A number that this process and those that it starts count up together: 8 bytes of a memfd, under its lock."""
+
+    fd = -1
+
+    def __init__(self, number: int = 0) -> None:
+        self.fd = os.memfd_create("stoker-errors", os.MFD_CLOEXEC)
+        self._write(number)
+
+    def _write(self, number: int) -> None:
+        os.pwrite(self.fd, number.to_bytes(8, "little"), 0)
+
+    def read(self) -> int:
+        return int.from_bytes(os.pread(self.fd, 8, 0), "little")
+
+    def add_one(self) -> None:
+        with _one_thread:
+            fcntl.lockf(self.fd, fcntl.LOCK_EX)
+            try:
+                self._write(self.read() + 1)
+            finally:
+                fcntl.lockf(self.fd, fcntl.LOCK_UN)
+
+    def __reduce__(self) -> Any:
+        if (
+            get_spawning_popen() is None
+        ):  # a copy, in a file or for somebody else: it counts by itself
+            return _Total, (self.read(),)
+        return _inherited, (reduction.DupFd(self.fd),)
+
+    def __deepcopy__(self, memo: Any) -> _Total:
+        return _Total(self.read())
+
+    def __del__(self, close: Any = os.close) -> None:
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            close(fd)
+
+
+def _inherited(descriptor: Any) -> _Total:
+    total = _Total.__new__(_Total)
+    total.fd = descriptor.detach()
+    return total
+
+
 class Resilient(torch.utils.data.Dataset[Item], Generic[Item]):
     """Wrap a map-style dataset so that a sample that raises does not end the run.
 
@@ -67,7 +128,11 @@ class Resilient(torch.utils.data.Dataset[Item], Generic[Item]):
     Attributes
     ----------
     errors, fetched : int
-        Losses and samples so far, in this process. Each worker counts by itself.
+        Losses and samples so far, in this process. Each worker begins at 0 and counts by itself: its
+        budget does not depend on what others lose.
+    total_errors : int
+        Losses so far in this process and in all workers that have got this dataset from it, by
+        whatever start method: what to look at after an epoch.
     damage : list of (int, str)
         Index and reason of the first 1,000 losses of this process.
 
@@ -114,20 +179,34 @@ class Resilient(torch.utils.data.Dataset[Item], Generic[Item]):
         self.max_errors = max_errors
         self.max_error_rate = max_error_rate
         self.seed = seed
+        self._total = _Total()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
         self.errors = 0
         self.fetched = 0
         self.damage: list[tuple[int, str]] = []
+
+    @property
+    def total_errors(self) -> int:
+        return self._total.read()
+
+    def _count(self, samples: int) -> None:
+        if self._pid != os.getpid():  # a worker's copy
+            self._begin()
+        self.fetched += samples
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "dataset":  # not made yet: while it is unpickled
+        if name in ("dataset", "_total"):  # not made yet: while it is unpickled
             raise AttributeError(name)
         return getattr(self.dataset, name)
 
     def __getitem__(self, index: Any) -> Item:
-        self.fetched += 1
+        self._count(1)
         try:
             return self.dataset[index]  # type: ignore[no-any-return]
         except Exception as error:
@@ -145,7 +224,7 @@ class Resilient(torch.utils.data.Dataset[Item], Generic[Item]):
                 samples = batch(indices)
             except Exception:  # which of them it was is found out one by one
                 return [self[index] for index in indices]
-            self.fetched += len(indices)
+            self._count(len(indices))
             return samples  # type: ignore[no-any-return]
         return [self[index] for index in indices]
 
@@ -166,6 +245,7 @@ class Resilient(torch.utils.data.Dataset[Item], Generic[Item]):
 
     def _lost(self, index: int, error: Exception) -> None:
         self.errors += 1
+        self._total.add_one()
         why = f"{type(error).__name__}: {error}"
         if len(self.damage) < KEPT:
             self.damage.append((index, why))
