@@ -775,3 +775,22 @@ def test_more_threads_than_cpus_are_called_threads(more):
     )
     assert len(theirs) == more
     assert ours == [text.replace("worker processes", "worker threads") for text in theirs]
+
+
+def test_a_dataset_changed_between_epochs_is_the_new_one_from_the_first_sample_on():
+    class Leveled:
+        level = 0
+
+        def __len__(self):
+            return 12
+
+        def __getitem__(self, index):
+            return self.level
+
+    dataset = Leveled()
+    loader = DataLoader(
+        dataset, 2, num_workers=2, worker_mode="thread", persistent_workers=True
+    )  # in order: processes would begin the next epoch early
+    for level in range(3):
+        dataset.level = level
+        assert [batch.tolist() for batch in loader] == [[level, level]] * 6
