@@ -7,6 +7,7 @@ import json
 import pathlib
 import pickle
 import sys
+import time
 
 import pytest
 from hypothesis import example, given, settings
@@ -468,3 +469,81 @@ def test_an_error_in_the_place_of_its_batch_counts(num_workers):
     again = DataLoader(Failing(), num_workers=num_workers)
     again.load_state_dict(state)
     assert [batch.item() for batch in again] == [4, 5]
+
+
+class Slow:
+    """A map-style dataset whose first sample comes once a file is there."""
+
+    def __init__(self, gate):
+        self.gate = gate
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, i):
+        end = time.monotonic() + 60
+        while i == 0 and not self.gate.exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        return i
+
+
+class Told(Slow):
+    """With a state, of which the parent knows the latest."""
+
+    def state_dict(self):
+        return {"at": 0}
+
+    def load_state_dict(self, state):
+        assert state == {"at": 0}
+
+
+@pytest.mark.parametrize("mode", ["process", "thread"])
+@pytest.mark.parametrize("kind", [Slow, Told])
+def test_what_was_overtaken_comes_first_when_it_goes_on(tmp_path, mode, kind):
+    def loader(**options):
+        return DataLoader(kind(tmp_path / "gate"), None, num_workers=2, worker_mode=mode, **options)
+
+    # Worker 0 has the tasks 0 and 2, and hangs in the first; worker 1 goes on by itself.
+    first = loader(in_order=False)
+    iterator = iter(first)
+    assert [next(iterator) for _ in range(3)] == [1, 3, 4]
+    assert iterator._worker_result_queue.states == {}  # nothing is kept of what is handed out
+    states = [json.loads(json.dumps(first.state_dict()))]
+    (tmp_path / "gate").touch()
+    del iterator
+    for options in ({}, {"in_order": False}):
+        other = loader(**options)
+        other.load_state_dict(states[0])
+        iterator = iter(other)
+        begun = [next(iterator) for _ in range(2)]
+        states.append(json.loads(json.dumps(other.state_dict())))
+        rest = list(iterator)
+        assert sorted(begun + rest) == [0, 2, *range(5, 12)]
+        assert options or begun + rest == [0, 2, *range(5, 12)]
+        last = loader()
+        last.load_state_dict(states[-1])
+        assert list(last) == [i for i in [0, 2, *range(5, 12)] if i not in begun]
+    assert other.state_dict()["overtaken"] == []  # the epoch is over
+    again = loader()
+    again.load_state_dict(other.state_dict())
+    assert list(again) == list(range(12))
+
+
+@pytest.mark.parametrize("mode", ["process", "thread"])
+def test_streams_out_of_order_tell_their_state(mode):
+    def loader():
+        return DataLoader(
+            Stream(), 2, num_workers=2, worker_mode=mode, in_order=False, persistent_workers=False
+        )
+
+    whole = lists(DataLoader(Stream(), 2, num_workers=2))
+    for taken in range(len(whole)):
+        first = loader()
+        iterator = iter(first)
+        begun = lists(next(iterator) for _ in range(taken))
+        state = json.loads(json.dumps(first.state_dict()))
+        assert iterator._worker_result_queue.states == {}
+        del iterator
+        other = loader()
+        other.load_state_dict(state)
+        assert sorted(begun + lists(other)) == sorted(whole)

@@ -180,6 +180,8 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
     """With workers: torch's iterator, and what it says when one of them dies or is stuck."""
 
     _sent: dict[int, Any]  # indices of the tasks on their way, by task
+    _arrived: int  # the task whose batch came last
+    _processed: int  # batches and errors of batches of this epoch
     _owners: dict[int, int]  # their workers, where torch does not say it itself
 
     def __init__(self, loader: DataLoader[Any], start: Start) -> None:
@@ -217,8 +219,7 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         pass_over(self, start)
 
     def _handed_out(self) -> int:
-        in_order = getattr(self, "_in_order", True) and self._dataset_kind == _DatasetKind.Map
-        return self._rcvd_idx if in_order else 0
+        return self._processed if self._dataset_kind == _DatasetKind.Map else 0
 
     def _try_put_index(self) -> None:
         before = self._send_idx
@@ -240,6 +241,7 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         self._sent = {}
         self._owners = {}
+        self._processed = 0
         if not first_iter:  # persistent workers begin another epoch
             self._check_alive()
             self._turn = 0
@@ -285,11 +287,16 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         self._data = data
 
     def _process_data(self, data: Any, *worker_idx: int) -> Any:
-        if worker_idx:
-            task, worker = self._rcvd_idx - 1, worker_idx[0]
-        else:
+        self._processed += 1
+        if not worker_idx:
             task = self._rcvd_idx
             worker = self._owners.pop(task)
+        else:
+            task, worker = self._rcvd_idx - 1, worker_idx[0]
+            if not getattr(self, "_in_order", True):
+                task = self._arrived
+                if self._dataset_kind == _DatasetKind.Map:
+                    self._place.out_of_order(task)
         self._place.last_worker = worker
         states = self._worker_result_queue.states  # type: ignore[attr-defined]
         if task in states:
@@ -329,7 +336,9 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
 
     def _get_data(self) -> Any:
         try:
-            return super()._get_data()  # type: ignore[no-untyped-call]
+            got = super()._get_data()  # type: ignore[no-untyped-call]
+            self._arrived = got[0]
+            return got
         except RuntimeError as error:
             if "timed out" not in str(error):
                 raise

@@ -3,7 +3,8 @@
 For map-style datasets that is the state of the generators when the epoch began and the number of batches handed
 out: the same indices are drawn again, those already used are passed over, and no sample is fetched twice. For
 iterable datasets it is what the dataset and its iterator say themselves, in each worker, at the last batch of that
-worker that was handed out; so it is for map-style datasets that have a state.
+worker that was handed out; so it is for map-style datasets that have a state. Batches that were overtaken, out of
+order, come first when it goes on.
 """
 
 from __future__ import annotations
@@ -60,6 +61,10 @@ class Start:
         self.num_workers: int = loader.num_workers
         self.state = state if state is not None and not state["finished"] else None
         self.skip: int = self.state["yielded"] if self.state is not None else 0
+        # Out of order: where batches stand in the epoch that were overtaken by those handed out.
+        self.overtaken: list[int] = (
+            self.state.get("overtaken", []) if self.state is not None else []
+        )
         self.rest: _Rest | None = None
         # An epoch of persistent workers that is not their first: no seed for them was drawn in it.
         self.continued: bool = state is not None and state["continued"]
@@ -98,41 +103,50 @@ class Start:
         self.loader = None
 
     def indices(self, index_sampler: Any) -> Any:
-        """The index batches of the epoch, less those already used."""
+        """The index batches of the epoch, less those already used. Those that were overtaken come first."""
         if self.state is None and not self.continued:
             return index_sampler
         again = self._put_back if self.continued else None
-        self.rest = _Rest(index_sampler, self.skip, again)
+        self.rest = _Rest(index_sampler, self.skip, self.overtaken, again)
         return self.rest
 
     def begun_with(self, iterator: Any) -> None:
         """The iterator is made: its later passes are whole ones."""
         if self.rest is not None:
             iterator._sampler_iter = draw_now(iterator._sampler_iter)
-            self.rest.skip = 0
+            self.rest.skip, self.rest.overtaken = 0, []
             self.rest.before = None
 
 
 class _Rest:
-    """An index sampler whose next pass begins at its n-th batch."""
+    """An index sampler whose next pass leaves out its first batches, as many as `skip`, but for some of them."""
 
-    def __init__(self, index_sampler: Any, skip: int, before: Callable[[], None] | None) -> None:
+    def __init__(
+        self,
+        index_sampler: Any,
+        skip: int,
+        overtaken: list[int],
+        before: Callable[[], None] | None,
+    ) -> None:
         self._sampler = index_sampler
         self.skip = skip
+        self.overtaken = overtaken  # not left out; by number
         self.before = before  # the first draw
 
     def __len__(self) -> int:
         return len(self._sampler)
 
     def __iter__(self) -> Iterator[Any]:
-        return self._pass(self.skip, self.before)
+        return self._pass(self.skip, set(self.overtaken), self.before)
 
-    def _pass(self, skip: int, before: Callable[[], None] | None) -> Iterator[Any]:
+    def _pass(
+        self, skip: int, overtaken: set[int], before: Callable[[], None] | None
+    ) -> Iterator[Any]:
         if before is not None:
             before()
         rest = iter(self._sampler)
-        for _ in range(skip):
-            next(rest, None)
+        passed = enumerate(islice(rest, skip + len(overtaken)))
+        yield from [index for number, index in passed if number in overtaken]
         yield from rest
 
 
@@ -143,7 +157,12 @@ def draw_now(iterator: Iterator[Any]) -> Iterator[Any]:
 
 
 def describe(
-    start: Start, yielded: int, finished: bool, workers: Any, last_worker: int
+    start: Start,
+    yielded: int,
+    finished: bool,
+    workers: Any,
+    last_worker: int,
+    overtaken: list[int] | None = None,
 ) -> dict[str, Any]:
     """The state of an iterator: plain numbers, lists and what datasets and samplers add."""
     generators = start.begun
@@ -152,6 +171,7 @@ def describe(
     return {
         "version": VERSION,
         "yielded": yielded,
+        "overtaken": [] if finished else overtaken or [],
         "finished": finished,
         "continued": start.goes_on if finished else start.continued,  # of the epoch that it begins
         "generators": generators,
@@ -171,9 +191,31 @@ class Place:
         self.last_worker = last
         self.yielded = start.skip
         self.done = False
+        self._ordered = True
+        self._waiting = set(range(len(start.overtaken)))  # tasks, of those before `_next`
+        self._next = len(start.overtaken)
+
+    def out_of_order(self, task: int) -> None:
+        """The batch of this task is handed out, whatever has become of those before it."""
+        self._ordered = False
+        self._waiting.discard(task)
+        self._waiting.update(range(self._next, task))
+        self._next = max(self._next, task + 1)
+
+    def _overtaken(self) -> list[int]:
+        """Numbers of the batches that are to come before those that nobody has drawn."""
+        before = self.start.overtaken
+        if self._ordered:
+            return before[self.yielded - self.start.skip :]
+        return [
+            before[task] if task < len(before) else self.start.skip + task
+            for task in sorted(self._waiting)
+        ]
 
     def state_dict(self) -> dict[str, Any]:
-        return describe(self.start, self.yielded, self.done, self.parts(), self.last_worker)
+        return describe(
+            self.start, self.yielded, self.done, self.parts(), self.last_worker, self._overtaken()
+        )
 
 
 def check(state: Any, loader: Any) -> dict[str, Any]:
