@@ -214,3 +214,61 @@ def test_no_room_for_a_slot_is_a_copy_and_a_warning(tmp_path, what):
         what,
     ).splitlines()
     assert said == ["64 True", "the arena of the workers is full (arena_bytes, or no memory)"]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_what_the_system_refuses_on_the_way_leaves_nothing_behind(tmp_path, method):
+    """The first descriptor or process that a loader asks for is refused, then the second, and so on."""
+    said = run(
+        tmp_path,
+        """
+        from multiprocessing import connection
+        from stoker.torch import server
+
+        def descriptors():
+            gc.collect()
+            theirs = server._server.control.fileno() if server._server is not None else -1
+            return [fd for fd in sorted(os.listdir("/proc/self/fd")) if fd != str(theirs)]
+
+        left = 0
+        def refusing(function):
+            def call(*args, **how):
+                global left
+                left -= 1
+                if left == 0:
+                    raise OSError(24, "refused")
+                return function(*args, **how)
+            return call
+
+        def loader():
+            return DataLoader(Rows(8), 4, num_workers=workers, multiprocessing_context=sys.argv[1])
+
+        if __name__ == "__main__":
+            workers = 2
+            assert len(list(loader())) == 2
+            before = len(descriptors())
+            places = [(os, "memfd_create"), (os, "eventfd"), (connection, "Pipe")]
+            if sys.argv[1] == "spawn":  # at a fork the standard library loses the first of two
+                places.append((os, "pipe"))
+            for place in places:
+                workers = 1 if place[1] == "pipe" else 2  # each refusal costs a fork server
+                plain = getattr(*place)
+                for nth in range(1, 100):
+                    left = nth
+                    setattr(*place, refusing(plain))
+                    try:
+                        batches = len(list(loader()))
+                    except OSError as error:
+                        assert str(error) == "[Errno 24] refused"
+                        batches = 0
+                    setattr(*place, plain)
+                    if left > 0:
+                        break
+                    assert len(descriptors()) == before, (place, nth)
+                assert batches == 2
+                print(place[1], nth > 1)
+        """,
+        method,
+    ).split()
+    asked = ["memfd_create", "eventfd", "Pipe", *(["pipe"] if method == "spawn" else [])]
+    assert said == [word for name in asked for word in (name, "True")]

@@ -62,9 +62,14 @@ class Memory:
         self.fd = os.memfd_create(name, os.MFD_CLOEXEC)
         # A file of its own for the lock: a mapping that goes closes a descriptor of its file, and with the first
         # descriptor that a process closes the system takes back all its locks on that file.
-        self.gate = os.memfd_create(f"{name}-lock", os.MFD_CLOEXEC)
-        os.ftruncate(self.fd, HEAD)
-        self._map()
+        self.gate = -1
+        try:
+            self.gate = os.memfd_create(f"{name}-lock", os.MFD_CLOEXEC)
+            os.ftruncate(self.fd, HEAD)
+            self._map()
+        except BaseException:
+            self.close()
+            raise
         self.words[_END] = HEAD
 
     def _map(self) -> None:
@@ -138,10 +143,10 @@ class Memory:
 
     def close(self) -> None:
         """Give the descriptor back. What is mapped stays valid as long as something shows it."""
-        if self.fd >= 0:
-            os.close(self.fd)
-            os.close(self.gate)
-            self.fd = self.gate = -1
+        for descriptor in (self.fd, self.gate):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self.fd = self.gate = -1
 
 
 class Seat:

@@ -214,7 +214,14 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         )
         view = _LoaderView(loader, start)
         self._registrar = view.registrar
-        super().__init__(view)
+        # For an error before torch's constructor comes to these: then there are no workers to end.
+        self._shutdown, self._workers, self._worker_pids_set = True, [], False
+        self._workers_status = [True] * loader.num_workers
+        try:
+            super().__init__(view)
+        except BaseException:
+            self._give_up()
+            raise
         self._begin(loader, start, partial(known_parts, self._dataset_states), last_worker)
         pass_over(self, start)
 
@@ -348,6 +355,14 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
     def _obituary(self, worker: int) -> str:
         at = tasks_of(worker, self._task_info, self._sent)
         return obituary(worker, self._workers[worker], at, self._groups)
+
+    def _give_up(self) -> None:
+        """End what torch's constructor has made until its error: no descriptor, too few processes."""
+        if hasattr(self, "_workers_done_event"):
+            self._shutdown_workers()
+        elif hasattr(self, "_worker_result_queue"):
+            self._shutdown = True
+            self._worker_result_queue.close()
 
     def _shutdown_workers(self) -> None:
         if os.getpid() != self._pid:

@@ -199,7 +199,12 @@ class ResultQueue:
     """
 
     def __init__(self, registrar: Registrar | None = None) -> None:
-        self.memory = Memory()
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        try:
+            self.memory = Memory()
+        except BaseException:
+            os.close(self._wake)
+            raise
         self._reader = Reader(self.memory, registrar)
         self._ends: dict[int, tuple[Any, Messages]] = {}  # by descriptor
         self._living: dict[int, Sentinel] = {}  # workers, by descriptor
@@ -216,7 +221,6 @@ class ResultQueue:
         self._claimed: dict[int, int | None] = {}  # what they turned out to be; None: not needed
         self._resumed: list[Any] | None = None  # workers' answers to an early start of an epoch
         self._closing = False
-        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._poll.register(self._wake, select.POLLIN)
 
     def add(self, connection: Any) -> None:

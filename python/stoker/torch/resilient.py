@@ -85,9 +85,8 @@ class _Total:
                 fcntl.lockf(self.fd, fcntl.LOCK_UN)
 
     def __reduce__(self) -> Any:
-        if (
-            get_spawning_popen() is None
-        ):  # a copy, in a file or for somebody else: it counts by itself
+        # A copy, in a file or for somebody else, counts by itself.
+        if get_spawning_popen() is None:
             return _Total, (self.read(),)
         return _inherited, (reduction.DupFd(self.fd),)
 

@@ -83,9 +83,10 @@ class Server:
     def start(self, settings: Settings, payload: Any, fds: list[int]) -> tuple[int, int, int]:
         """A new worker: its pid, its sentinel, and what it takes for the sentinel of its parent."""
         self._wait_ready()
-        sentinel, held = os.pipe()
-        pipe, data = os.pipe()
+        sentinel = held = pipe = data = -1
         try:
+            sentinel, held = os.pipe()
+            pipe, data = os.pipe()
             with open(os.devnull, "wb") as null:
                 streams = [
                     _open_or(1, sys.__stdout__, null.fileno()),
