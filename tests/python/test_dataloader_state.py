@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from stoker.torch import DataLoader  # noqa: E402
-from torch.utils.data import IterableDataset, RandomSampler, get_worker_info  # noqa: E402
+from torch.utils.data import IterableDataset, RandomSampler, SubsetRandomSampler, get_worker_info  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
@@ -49,6 +49,10 @@ OPTIONS = {
     "in order": dict,
     "shuffled": lambda: {"shuffle": True},
     "generator": lambda: {"shuffle": True, "generator": torch.Generator().manual_seed(3)},
+    "a sampler without the generator": lambda: {
+        "sampler": SubsetRandomSampler(range(23)),
+        "generator": torch.Generator().manual_seed(3),
+    },
     "sampler": lambda: {
         "sampler": RandomSampler(range(23), generator=torch.Generator().manual_seed(9))
     },

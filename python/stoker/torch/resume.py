@@ -25,6 +25,8 @@ VERSION = 2
 def generators_of(loader: Any) -> dict[str, torch.Generator | None]:
     """All that draws indices, by where it is; None stands for torch's global generator."""
     found: dict[str, torch.Generator | None] = {"loader": loader.generator}
+    if loader.generator is not None:
+        found["global"] = None  # where a sampler draws that was given none of its own
     for name in ("sampler", "batch_sampler"):
         sampler = getattr(loader, name, None)
         for at in (name, f"{name}.sampler"):
