@@ -140,6 +140,7 @@ ARRAYS = {
     "texts": lambda: np.array(["ab", "c"]),
     "bytes": lambda: np.array([b"ab", b"c"]),
     "array without dimension": lambda: np.array(3.0),
+    "elements without bytes": lambda: np.zeros(3, "V0"),
     "array without element": lambda: np.zeros((0, 3), np.int8),
     "Fortran, without element": lambda: np.zeros((0, 3, 2), order="F"),
     "Fortran": lambda: np.asfortranarray(np.arange(6.0).reshape(2, 3)),

@@ -217,7 +217,7 @@ class Packer:
         """The same for an array; None: it is pickled as NumPy does it."""
         if id(array) in self.known:
             return self.known[id(array)][0]
-        if array.size == 0 or array.ndim == 0 or not _plain_dtype(array.dtype):
+        if array.nbytes == 0 or array.ndim == 0 or not _plain_dtype(array.dtype):
             return None
         np = numpy()
         order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
