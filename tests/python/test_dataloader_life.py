@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import multiprocessing.util
 import os
 import pathlib
 import resource
@@ -324,6 +325,55 @@ def test_a_fork_of_the_parent_leaves_the_iterator_alone():
         os._exit(0 if right(first) else 1)
     assert os.waitpid(pid, 0)[1] == 0
     assert all(right(batch) for batch in iterator)
+
+
+def test_a_fork_of_the_parent_takes_no_batch_and_ends_no_worker():
+    loader = DataLoader(Rows(), 4, num_workers=2, persistent_workers=True)
+    iterator = iter(loader)
+    next(iterator)
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            next(iterator)
+        except RuntimeError as error:
+            code = 0 if f"belong to process {os.getppid()}" in str(error) else 2
+        multiprocessing.util._exit_function()  # what an ordinary exit does
+        os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert all(right(batch) for batch in iterator)
+    assert all(right(batch) for batch in loader)
+
+
+AT_FORK = []
+os.register_at_fork(before=lambda: AT_FORK and AT_FORK.pop()())
+
+
+class Handled:
+    """Samples that tell whether a worker has the handler of the script."""
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        return signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("workers", [2, "auto"])
+def test_an_interrupt_in_the_middle_of_a_fork_is_not_lost(workers):
+    before = children()
+    AT_FORK.append(lambda: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        list(DataLoader(Handled(), 4, num_workers=workers))
+    assert AT_FORK == []
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    gc.collect()
+    end = time.monotonic() + 60
+    while children() > before:
+        multiprocessing.active_children()  # waits for those that have ended
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert all(torch.cat(list(DataLoader(Handled(), 4, num_workers=2))))
 
 
 def test_large_tasks_and_large_pickles_do_not_block():

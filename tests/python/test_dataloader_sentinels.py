@@ -254,6 +254,19 @@ def test_a_sentinel_of_a_process_that_is_fetched_already_is_not_sure():
     sentinel.join(60)
 
 
+def test_a_script_that_waits_for_any_child_takes_no_death_away():
+    iterator = iter(DataLoader(range(1000), 1, num_workers=2))
+    next(iterator)
+    pid = iterator._workers[0].pid
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    with pytest.raises(RuntimeError, match=rf"{pid}.* has taken its exit code"):
+        list(iterator)
+    assert not iterator._workers[0].is_alive()
+    iterator._shutdown_workers()
+    assert not iterator._workers[0].is_alive()
+
+
 class Ending:
     """A batch that ends its iterator when it is pinned, as a garbage collection in that thread may."""
 

@@ -225,6 +225,14 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         self._begin(loader, start, partial(known_parts, self._dataset_states), last_worker)
         pass_over(self, start)
 
+    def _next_data(self) -> Any:
+        if os.getpid() != self._pid:  # what it took would be missing there
+            raise RuntimeError(
+                f"this iterator and its workers belong to process {self._pid}, of which this one is a fork; "
+                "make another one with iter(loader)"
+            )
+        return super()._next_data()
+
     def _handed_out(self) -> int:
         return self._processed if self._dataset_kind == _DatasetKind.Map else 0
 
@@ -371,6 +379,8 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
             # A garbage collection in that thread has found the iterator, and a thread cannot wait for its own end.
             threading.Thread(target=self._shutdown_workers, name="stoker-end").start()
             return
+        if not hasattr(self, "_workers_status"):  # interrupted while they were started
+            self._workers_status = [False] * len(self._workers)
         done = self._shutdown
         try:
             super()._shutdown_workers()

@@ -111,7 +111,11 @@ def obituary(worker: int, process: Any, at: str, groups: MemoryGroups) -> str:
 
 
 def _how(code: int | None) -> str:
-    if code is None or code >= 0:
+    if code is None:
+        return (
+            "ended, and something in this process has taken its exit code (os.wait, os.waitpid(-1))"
+        )
+    if code >= 0:
         return f"exit code {code}"
     try:
         return f"killed by {signal.Signals(-code).name}"

@@ -8,6 +8,7 @@ there is the pipe, and a look at the process now and then.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import time
@@ -15,6 +16,15 @@ from typing import Any
 
 LOOK_SECONDS = 0.5  # between two looks at a process whose sentinel may stay silent
 SETTLE_SECONDS = 1.0
+
+
+def _is_child(pid: int) -> bool:
+    """Is it one of this process, whose exit code nobody has taken yet?"""
+    try:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except OSError:
+        return False
+    return True
 
 
 class Sentinel:
@@ -29,14 +39,16 @@ class Sentinel:
     """
 
     _fd = -1
+    _over = False
 
     def __init__(self, process: Any) -> None:
         self._process = process
+        self._is_child = _is_child(process.pid)
         try:
             self._fd = os.pidfd_open(process.pid)
         except (AttributeError, OSError):
             return
-        if not process.is_alive():  # then the number may have become somebody else's before
+        if self.ended():  # then the number may have become somebody else's before
             self.close()
 
     @property
@@ -50,30 +62,40 @@ class Sentinel:
     def settled(self) -> bool:
         """Of one that is readable: wait for the exit code. False: the process lives, having closed its files.
 
-        Files are closed a moment before an end can be seen, and a fork server tells it a moment later.
+        Files are closed a moment before an end can be seen, and a fork server tells it a moment later. Whoever in this
+        process waits for any child takes the exit code away; multiprocessing then takes the child for alive for ever.
         """
         end = time.monotonic() + SETTLE_SECONDS
         while self._process.is_alive():
-            if time.monotonic() > end:
-                return False
+            taken = self.sure and self._is_child and not _is_child(self._process.pid)
+            if taken or time.monotonic() > end:
+                return self.sure
             time.sleep(0.001)
         return True
 
     def ended(self) -> bool:
         """Has the process ended by now?"""
-        return not self._process.is_alive()
+        if not self._over:
+            self._over = not self._process.is_alive() or (self.sure and self._wait(0))
+        return self._over
+
+    def _wait(self, seconds: float) -> bool:
+        poll = select.poll()
+        poll.register(self._fd, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
 
     def join(self, timeout: float | None = None) -> None:
         """`Process.join`, which would wait for the pipe, too."""
         if timeout is None or not self.sure:
             self._process.join(timeout)
             return
-        poll = select.poll()
-        poll.register(self._fd, select.POLLIN)
-        if poll.poll(max(timeout, 0) * 1000):
+        if self._wait(max(timeout, 0)):
             self.settled()
 
     def close(self) -> None:
+        """What is known of the end by then stays known."""
+        with contextlib.suppress(AssertionError):  # a forked child of the process that started it
+            self.ended()
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)

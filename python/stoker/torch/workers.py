@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import multiprocessing.process
 import os
 import pickle
 import select
 import signal
 import threading
+import weakref
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -24,6 +26,7 @@ from torch.utils.data._utils.worker import _IterableDatasetStopIteration
 
 from .arena import FREE, Seat, Writer
 from .event import Event
+from .interrupts import Held, release
 from .pinned import Registrar
 from .queues import ResultQueue, TaskQueue, framed
 from .sentinels import Sentinel
@@ -55,7 +58,7 @@ class WorkerEnd:
         self.fetching = Fetching(self.state)
         self.packer = Packer(Writer(self.seat.memory, self.ceiling))
         if self.of_main_thread:
-            _die_at_once_with(self.parent)
+            die_at_once_with(self.parent)
         threading.Thread(
             target=_die_with, args=(self.parent,), name="stoker-parent", daemon=True
         ).start()
@@ -123,7 +126,7 @@ def _undeliverable(data: Any) -> ExceptionWrapper:
     return failed
 
 
-def _die_at_once_with(parent: int) -> None:
+def die_at_once_with(parent: int) -> None:
     """The same by the system alone, also while this process is stopped or never gives the GIL back.
 
     Linux sends the signal when the *thread* ends that this process is a child of: only for a child of the main one.
@@ -153,6 +156,7 @@ def _die_with(parent: int) -> None:
 def worker_main(target: Any, end: WorkerEnd, args: tuple[Any, ...]) -> None:
     """Where a worker begins: torch's own loop, with our end of the pipe and our collation."""
     with contextlib.suppress(KeyboardInterrupt):  # as in torch's loop: the parent has it, too
+        release()
         _run(target, end, args)
 
 
@@ -215,6 +219,18 @@ class Context:
         return _Started(process, self._results, writer, seat)
 
 
+_ours: weakref.WeakSet[Any] = weakref.WeakSet()  # processes
+
+
+def _disown() -> None:
+    """In a forked child: let its exit leave the workers of its parent alone, which multiprocessing ends as its own."""
+    children: set[Any] = getattr(multiprocessing.process, "_children", set())
+    children.difference_update(list(_ours))
+
+
+os.register_at_fork(after_in_child=_disown)
+
+
 class _Results:
     """Stands for the result queue in the arguments of a worker, which puts its own end there."""
 
@@ -230,13 +246,22 @@ class _Started:
         self._sentinel: Sentinel | None = None
 
     def start(self) -> None:
-        self._process.start()
+        with Held():
+            self._process.start()
         self._writer.close()  # the worker's end: only then the end of the pipe is seen
+        _ours.add(self._process)
         self._sentinel = Sentinel(self._process)
         self._results.watch(self._sentinel)
 
     def join(self, timeout: float | None = None) -> None:
         (self._sentinel or self._process).join(timeout)
+
+    def is_alive(self) -> bool:
+        """Also right where somebody else has waited for it."""
+        if self._sentinel is None:
+            alive: bool = self._process.is_alive()
+            return alive
+        return not self._sentinel.ended()
 
     def let_go(self) -> None:
         """Keep no descriptor of it; all else goes on."""
@@ -247,7 +272,7 @@ class _Started:
         """Also of a worker that is stopped: it takes the signal once it goes on."""
         self._process.terminate()
         with contextlib.suppress(ProcessLookupError):
-            if self._process.is_alive():
+            if self.is_alive():
                 os.kill(self._process.pid, signal.SIGCONT)
 
     def __getattr__(self, name: str) -> Any:
