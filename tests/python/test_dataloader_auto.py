@@ -10,6 +10,8 @@ import os
 import pathlib
 import pickle
 import random
+import resource
+import subprocess
 import sys
 import time
 
@@ -22,7 +24,7 @@ from torch.utils.data import BatchSampler, SubsetRandomSampler  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from dataloader_kit import Failing, Mixed, Stream, assert_same  # noqa: E402
+from dataloader_kit import Failing, Mixed, Stream, assert_same, wait_gone  # noqa: E402
 from stoker.torch import DataLoader, auto, cpus, trial  # noqa: E402
 from stoker.torch.auto import Use, choose  # noqa: E402
 from stoker.torch.cpus import Cpus, usable_cpus  # noqa: E402
@@ -507,6 +509,94 @@ def test_only_known_samples_are_tried(eight, monkeypatch):
     loader = DataLoader(Some(), batch_sampler=Endless(), num_workers="auto")
     assert (loader.num_workers, tried) == (0, [])
     assert DataLoader([], 2, sampler=[], num_workers="auto").num_workers == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "seconds"),
+    [
+        ({"batch_sampler": [[i] for i in range(50)]}, 0.01),
+        ({"batch_sampler": [list(range(64))] * 3}, 0.64),
+        ({"batch_size": 800}, 0.64),  # there are 64
+    ],
+)
+def test_a_batch_has_the_samples_that_it_will_have(eight, clock, options, seconds):
+    dataset = Costly(lambda: clock.work(0.01), n=64)
+    loader = DataLoader(dataset, **options, num_workers="auto")
+    assert loader.auto.figures.batch_seconds == pytest.approx(seconds)
+
+
+def test_a_length_that_raises_is_not_asked_for(eight, clock):
+    class Unsure:
+        def __iter__(self):
+            return iter(range(8))
+
+        def __len__(self):
+            raise ValueError("not yet")
+
+    loader = DataLoader(Costly(lambda: clock.work(0.01)), 4, sampler=Unsure(), num_workers="auto")
+    assert (loader.num_workers, loader.auto.batches) == (8, None)
+    assert sum(1 for _ in loader) == 2
+
+
+def test_a_child_that_a_sample_leaves_is_not_waited_for(eight, monkeypatch):
+    monkeypatch.setattr(auto, "PATIENCE_SECONDS", 600)
+    reader, writer = os.pipe()
+    left = []
+
+    def leave():
+        if not left:
+            left.append(os.fork())
+            if left[0] == 0:
+                os.close(writer)
+                os.read(reader, 1)  # until the test is over
+                os._exit(0)
+
+    began = time.monotonic()
+    try:
+        loader = DataLoader(Costly(leave), 4, num_workers="auto")
+        assert loader.auto.figures.fate == ""
+        assert time.monotonic() - began < 60
+    finally:
+        os.close(writer)
+        os.close(reader)
+
+
+def test_many_open_files_are_no_obstacle(eight, monkeypatch):
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limits[1] < 2048:
+        pytest.skip("no process may open so many files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limits[0], 2048), limits[1]))
+    files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        assert DataLoader(Costly(lambda: None), 4, num_workers="auto").auto.figures.samples > 0
+    finally:
+        for file in files:
+            os.close(file)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+HANGS = """
+import os, time
+from stoker.torch import DataLoader
+
+class Hangs:
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        print(os.getpid(), flush=True)
+        time.sleep(600)
+
+DataLoader(Hangs(), 2, num_workers="auto")
+"""
+
+
+def test_the_process_that_tries_samples_ends_with_its_parent():
+    with subprocess.Popen([sys.executable, "-c", HANGS], stdout=subprocess.PIPE) as script:
+        pid = int(script.stdout.readline())
+        script.kill()
+        script.wait()
+    assert wait_gone([pid], 60)
 
 
 def test_no_descriptor_is_left():

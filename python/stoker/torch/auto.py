@@ -12,7 +12,6 @@ import logging
 import math
 import multiprocessing
 import os
-import pickle
 import random
 import select
 import signal
@@ -23,14 +22,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_all_start_methods
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import torch.utils.data
 from torch.utils.data import IterableDataset
 
 from .cpus import Cpus, usable_cpus
+from .interrupts import Held
+from .queues import Messages, framed
 from .trial import CHEAP_SECONDS, Figures, measure
+from .workers import die_at_once_with
 
 logger = logging.getLogger("stoker.torch")
 
@@ -127,7 +129,7 @@ def decide(probe: Any, worker_mode: str, ceiling: int) -> Auto:
     if isinstance(probe.dataset, IterableDataset):
         count, reason = 0, ITERABLE
     else:
-        with suppress(TypeError, NotImplementedError):
+        with suppress(Exception):  # of a sampler; nobody has to ask for it
             batches = len(probe)
         if worker_mode == "process":
             figures = _apart(lambda: measure(probe, worker_mode, ceiling))
@@ -207,8 +209,13 @@ def choose(figures: Figures, cpus: Cpus, use: Use) -> tuple[int, str]:
         return min(cpus.number, MAX_WORKERS), reason
     if figures.fate == "died":
         return 0, "the process that tried samples died; without workers it will be seen where"
+    if batch is None and figures.failed:
+        return 0, (
+            "no sample could be made to measure, each that was tried raised; the error will come at its place, "
+            "or its key was none that the sampler gives: then give a number"
+        )
     if batch is None:
-        return 0, "no sample could be made to measure; the error will come at its place"
+        return 0, "no sample could be made to measure: there is none, or its key is not known"
     if figures.on_device and use.worker_mode == "process":
         return 0, "samples are tensors of a device, which worker processes cannot share as they are"
     made = f"a batch takes {_time(batch)} to make"
@@ -258,50 +265,61 @@ def _streams_put_back() -> Iterator[None]:
 def _apart(work: Callable[[], Figures]) -> Figures:
     """What `work` returns in a forked child, in which torch computes with one thread, as in its workers."""
     reader, writer = os.pipe()
-    with warnings.catch_warnings():
-        # Of forks where there are threads: workers do it, too.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        begin = time.perf_counter()
-        try:
-            pid = os.fork()
-        except OSError:
-            os.close(reader)
-            os.close(writer)
-            raise
-    forked = time.perf_counter() - begin
-    if pid == 0:
-        try:
-            os.close(reader)
-            torch.set_num_threads(1)
-            with open(writer, "wb") as file:
-                file.write(pickle.dumps(work()))
-        finally:
-            os._exit(0)  # whatever happened: nothing of the script's may run here
-    os.close(writer)
-    data = b""
+    pid, parent = 0, os.getpid()
+    for stream in (sys.stdout, sys.stderr):  # or the child might write what waits there, too
+        with suppress(AttributeError, OSError, ValueError):
+            stream.flush()
     try:
-        data = _read_all(reader, PATIENCE_SECONDS)
+        try:
+            with warnings.catch_warnings(), Held():
+                # Of forks where there are threads: workers do it, too.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                begin = time.perf_counter()
+                pid = os.fork()
+                if pid == 0:
+                    _try_out(work, writer, parent)
+                forked = time.perf_counter() - begin
+        finally:
+            os.close(writer)
+        found = _read(reader, PATIENCE_SECONDS)
     except TimeoutError:
         return Figures(fate="late")
     finally:
         os.close(reader)
         # Unless a handler of the script's was faster.
         with suppress(ProcessLookupError, ChildProcessError):
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-    if not data:
+            if pid > 0:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+    if found is None:
         return Figures(fate="died")
-    figures: Figures = pickle.loads(data)
-    return replace(figures, fork_seconds=forked)
+    return replace(found, fork_seconds=forked)
 
 
-def _read_all(descriptor: int, seconds: float) -> bytes:
-    """All until nobody has the other end any more."""
-    end, data = time.monotonic() + seconds, b""
-    while True:
-        if not select.select([descriptor], [], [], max(0.0, end - time.monotonic()))[0]:
+def _try_out(work: Callable[[], Figures], writer: int, parent: int) -> NoReturn:
+    """In the child: say what `work` returns, and end."""
+    try:
+        die_at_once_with(parent)
+        torch.set_num_threads(1)
+        with open(writer, "wb") as file:
+            file.write(framed((work(),)))
+    finally:
+        os._exit(0)  # whatever happened: nothing of the script's may run here
+
+
+def _read(descriptor: int, seconds: float) -> Figures | None:
+    """The one message; None: nobody has the other end any more. Children of its writer's may keep it open for long."""
+    end = time.monotonic() + seconds
+    messages = Messages(descriptor)
+    found: list[Any] = []
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    while not found:
+        if not poll.poll(max(0.0, end - time.monotonic()) * 1000):
             raise TimeoutError
-        more = os.read(descriptor, 1 << 16)
-        if not more:
-            return data
-        data += more
+        try:
+            found = messages.read()
+        except EOFError:
+            return None
+    figures: Figures = found[0][0]
+    return figures

@@ -47,7 +47,7 @@ def _ordinary(obj: tuple[Any, ...]) -> bool:
     # A result: of Packer there are only numbers, words and bytes; a state is pickled already.
     if len(obj) == 3:
         return type(obj[0]) is int
-    return type(obj[1]) is list and bool(obj[1]) and type(obj[1][0]) is int
+    return len(obj) == 2 and type(obj[1]) is list and bool(obj[1]) and type(obj[1][0]) is int
 
 
 class Messages:

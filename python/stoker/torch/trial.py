@@ -88,7 +88,13 @@ def spread(probe: Any) -> Iterator[Any]:
 
 def _batch_size(probe: Any) -> int:
     if probe.batch_size is not None:
-        return int(probe.batch_size)
+        most = int(probe.batch_size)
+        with suppress(Exception):  # a sampler that does not know its length
+            most = max(1, min(most, len(probe.sampler)))
+        return most
+    if isinstance(probe.batch_sampler, (list, tuple)):
+        sizes = [len(batch) for batch in probe.batch_sampler[:1000]]
+        return max(1, round(sum(sizes) / max(1, len(sizes))))
     size = getattr(probe.batch_sampler, "batch_size", None)
     return size if isinstance(size, int) and size > 0 else UNKNOWN_BATCH
 
