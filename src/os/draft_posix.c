@@ -30,13 +30,6 @@ enum {
 
 #define PART ".stoker-part"
 
-static stk_status failed(int os_errno, const char *path, const char *what, stk_error *err)
-{
-    const stk__place place = {.source = path};
-
-    return stk__error_in(STK_FAIL_OS(err, STK_ESOURCE, os_errno, "%s", what), &place, err);
-}
-
 /* How much of NAME is shown: no part of a character, since some file systems take UTF-8 only. */
 static size_t shown_of(const char *name)
 {
@@ -134,7 +127,7 @@ stk_status stk__draft_create_named(stk__draft *draft, const char *path, stk_erro
         stk_status st;
 
         if (!name_hidden(draft->hidden, path, number_of(attempt)))
-            return failed(ENAMETOOLONG, path, "could not create the file", err);
+            return stk__file_failed(ENAMETOOLONG, path, "could not create the file", err);
         st = stk__file_create(&draft->file, draft->hidden, &why);
         if (st == STK_EEXIST)
             continue;
@@ -145,7 +138,7 @@ stk_status stk__draft_create_named(stk__draft *draft, const char *path, stk_erro
         stk__file_fini(&draft->file);
     }
     draft->hidden[0] = '\0';
-    return failed(why.os_errno, path, "could not create the file", err);
+    return stk__file_failed(why.os_errno, path, "could not create the file", err);
 }
 
 #if defined(O_TMPFILE)
@@ -184,7 +177,7 @@ static int open_unnamed(const char *path)
 stk_status stk__draft_create(stk__draft *draft, const char *path, stk_error *err)
 {
     if (stk__fault_hit(STK__FAULT_OPEN))
-        return failed(EIO, path, "could not create the file", err);
+        return stk__file_failed(EIO, path, "could not create the file", err);
     draft->hidden[0] = '\0';
     draft->file.fd = open_unnamed(path);
     if (draft->file.fd < 0)
@@ -212,7 +205,7 @@ static stk_status name_unnamed(stk__draft *draft, const char *path, stk_error *e
             os_errno = errno;
     }
     draft->hidden[0] = '\0';
-    return failed(os_errno, path, "could not give the file its final name", err);
+    return stk__file_failed(os_errno, path, "could not give the file its final name", err);
 }
 
 stk_status stk__draft_publish(stk__draft *draft, const char *path, stk_error *err)
@@ -220,7 +213,7 @@ stk_status stk__draft_publish(stk__draft *draft, const char *path, stk_error *er
     if (draft->hidden[0] == '\0')
         STK_TRY(name_unnamed(draft, path, err));
     if (!has_name(draft->file.fd, draft->hidden))
-        return failed(ENOENT, path, "could not give the file its final name", err);
+        return stk__file_failed(ENOENT, path, "could not give the file its final name", err);
     STK_TRY(stk__path_rename(draft->hidden, path, err));
     draft->hidden[0] = '\0';
     stk__file_fini(&draft->file); /* not before: the lock ends with it */

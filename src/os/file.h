@@ -24,6 +24,9 @@ typedef struct stk__file_stat {
     uint64_t device, inode; /* together they tell files apart, whatever their names */
 } stk__file_stat;
 
+/* The error of a call that the system refused with os_errno: STK_ESOURCE, saying `what`. */
+stk_status stk__file_failed(int os_errno, const char *path, const char *what, stk_error *err);
+
 /* Open for reading. */
 STK_MUST_CHECK stk_status stk__file_open(stk__file *file, const char *path, stk_error *err);
 

@@ -16,7 +16,7 @@
 /* One system call moves at most this much: Linux moves no more than 2 GiB less a page. */
 #define CHUNK_BYTES ((size_t)1 << 30)
 
-static stk_status failed(int os_errno, const char *path, const char *what, stk_error *err)
+stk_status stk__file_failed(int os_errno, const char *path, const char *what, stk_error *err)
 {
     const stk__place place = {.source = path};
 
@@ -26,11 +26,11 @@ static stk_status failed(int os_errno, const char *path, const char *what, stk_e
 stk_status stk__file_open(stk__file *file, const char *path, stk_error *err)
 {
     if (stk__fault_hit(STK__FAULT_OPEN))
-        return failed(EIO, path, "could not open the file", err);
+        return stk__file_failed(EIO, path, "could not open the file", err);
     do {
         file->fd = open(path, O_RDONLY | O_CLOEXEC);
     } while (file->fd < 0 && errno == EINTR);
-    return file->fd < 0 ? failed(errno, path, "could not open the file", err) : STK_OK;
+    return file->fd < 0 ? stk__file_failed(errno, path, "could not open the file", err) : STK_OK;
 }
 
 stk_status stk__file_create(stk__file *file, const char *path, stk_error *err)
@@ -38,7 +38,7 @@ stk_status stk__file_create(stk__file *file, const char *path, stk_error *err)
     const stk__place place = {.source = path};
 
     if (stk__fault_hit(STK__FAULT_OPEN))
-        return failed(EIO, path, "could not create the file", err);
+        return stk__file_failed(EIO, path, "could not create the file", err);
     do {
         file->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (file->fd < 0 && errno == EINTR);
@@ -47,7 +47,7 @@ stk_status stk__file_create(stk__file *file, const char *path, stk_error *err)
     if (errno == EEXIST)
         return stk__error_in(
             STK_FAIL_OS(err, STK_EEXIST, EEXIST, "could not create the file"), &place, err);
-    return failed(errno, path, "could not create the file", err);
+    return stk__file_failed(errno, path, "could not create the file", err);
 }
 
 void stk__file_fini(stk__file *file)
@@ -73,7 +73,7 @@ stk_status stk__file_stat_of(
     struct stat found;
 
     if (fstat(file->fd, &found) != 0)
-        return failed(errno, path, "could not look at the file", err);
+        return stk__file_failed(errno, path, "could not look at the file", err);
     convert(&found, stat_out);
     return STK_OK;
 }
@@ -83,7 +83,7 @@ stk_status stk__path_stat(const char *path, stk__file_stat *stat_out, stk_error 
     struct stat found;
 
     if (stat(path, &found) != 0)
-        return failed(errno, path, "could not look at the file", err);
+        return stk__file_failed(errno, path, "could not look at the file", err);
     convert(&found, stat_out);
     return STK_OK;
 }
@@ -94,7 +94,7 @@ stk_status stk__file_read_at(const stk__file *file, const char *path, uint64_t o
     size_t got = 0;
 
     if (stk__fault_hit(STK__FAULT_READ))
-        return failed(EIO, path, "could not read the file", err);
+        return stk__file_failed(EIO, path, "could not read the file", err);
     while (got < dst.size) {
         size_t want = dst.size - got < CHUNK_BYTES ? dst.size - got : CHUNK_BYTES;
         ssize_t n = pread(file->fd, (char *)dst.data + got, want, (off_t)(offset + got));
@@ -104,7 +104,7 @@ stk_status stk__file_read_at(const stk__file *file, const char *path, uint64_t o
         if (n > 0)
             got += (size_t)n;
         else if (errno != EINTR)
-            return failed(errno, path, "could not read the file", err);
+            return stk__file_failed(errno, path, "could not read the file", err);
     }
     *got_out = got;
     return STK_OK;
@@ -118,7 +118,7 @@ stk_status stk__file_try_read_at(const stk__file *file, const char *path, uint64
     ssize_t n;
 
     if (stk__fault_hit(STK__FAULT_READ))
-        return failed(EIO, path, "could not read the file", err);
+        return stk__file_failed(EIO, path, "could not read the file", err);
     if (dst.size > CHUNK_BYTES)
         return STK_AGAIN;
     do {
@@ -146,12 +146,12 @@ stk_status stk__file_write(const stk__file *file, const char *path, stk_view dat
         ssize_t n;
 
         if (stk__fault_hit(STK__FAULT_WRITE))
-            return failed(ENOSPC, path, "could not write the file", err);
+            return stk__file_failed(ENOSPC, path, "could not write the file", err);
         n = write(file->fd, (const char *)data.data + done, want);
         if (n > 0)
             done += (size_t)n;
         else if (n == 0 || errno != EINTR) /* 0 would come again for ever */
-            return failed(n == 0 ? EIO : errno, path, "could not write the file", err);
+            return stk__file_failed(n == 0 ? EIO : errno, path, "could not write the file", err);
     }
     return STK_OK;
 }
@@ -161,12 +161,12 @@ stk_status stk__file_sync(const stk__file *file, const char *path, stk_error *er
     int result;
 
     if (stk__fault_hit(STK__FAULT_WRITE))
-        return failed(EIO, path, "could not bring the file to the disk", err);
+        return stk__file_failed(EIO, path, "could not bring the file to the disk", err);
     do {
         result = fsync(file->fd);
     } while (result != 0 && errno == EINTR);
     if (result != 0 && errno != EINVAL) /* a file system that has no such thing */
-        return failed(errno, path, "could not bring the file to the disk", err);
+        return stk__file_failed(errno, path, "could not bring the file to the disk", err);
     return STK_OK;
 }
 
@@ -183,14 +183,14 @@ stk_status stk__file_map(const stk__file *file, const char *path, stk_view *map_
 
     STK_TRY(stk__file_stat_of(file, path, &found, err));
     if (found.size_bytes > SIZE_MAX || stk__fault_hit(STK__FAULT_MAP))
-        return failed(ENOMEM, path, "could not map the file", err);
+        return stk__file_failed(ENOMEM, path, "could not map the file", err);
     if (found.size_bytes == 0) {
         *map_out = (stk_view){NULL, 0};
         return STK_OK;
     }
     memory = mmap(NULL, (size_t)found.size_bytes, PROT_READ, MAP_SHARED, file->fd, 0);
     if (memory == MAP_FAILED)
-        return failed(errno, path, "could not map the file", err);
+        return stk__file_failed(errno, path, "could not map the file", err);
     *map_out = (stk_view){memory, (size_t)found.size_bytes};
     return STK_OK;
 }
@@ -227,9 +227,9 @@ static void sync_folder_of(const char *path)
 stk_status stk__path_rename(const char *from, const char *to, stk_error *err)
 {
     if (stk__fault_hit(STK__FAULT_WRITE))
-        return failed(EIO, to, "could not give the file its final name", err);
+        return stk__file_failed(EIO, to, "could not give the file its final name", err);
     if (rename(from, to) != 0)
-        return failed(errno, to, "could not give the file its final name", err);
+        return stk__file_failed(errno, to, "could not give the file its final name", err);
     sync_folder_of(to);
     return STK_OK;
 }
@@ -237,7 +237,7 @@ stk_status stk__path_rename(const char *from, const char *to, stk_error *err)
 stk_status stk__path_remove(const char *path, stk_error *err)
 {
     if (unlink(path) != 0 && errno != ENOENT)
-        return failed(errno, path, "could not remove the file", err);
+        return stk__file_failed(errno, path, "could not remove the file", err);
     return STK_OK;
 }
 
@@ -249,14 +249,14 @@ stk_status stk__folder_list(const char *path,
     stk_status st = STK_OK;
 
     if (folder == NULL)
-        return failed(errno, path, "could not open the folder", err);
+        return stk__file_failed(errno, path, "could not open the folder", err);
     while (st >= 0) {
         errno = 0;
         /* One stream, one thread: no shared state. NOLINTNEXTLINE(concurrency-mt-unsafe) */
         entry = readdir(folder);
         if (entry == NULL) {
             if (errno != 0)
-                st = failed(errno, path, "could not list the folder", err);
+                st = stk__file_failed(errno, path, "could not list the folder", err);
             break;
         }
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
@@ -273,8 +273,8 @@ stk_status stk__folder_make(const char *path, stk_error *err)
     if (mkdir(path, 0777) == 0)
         return STK_OK;
     if (errno != EEXIST)
-        return failed(errno, path, "could not make the folder", err);
+        return stk__file_failed(errno, path, "could not make the folder", err);
     if (stat(path, &found) != 0 || !S_ISDIR(found.st_mode))
-        return failed(ENOTDIR, path, "could not make the folder", err);
+        return stk__file_failed(ENOTDIR, path, "could not make the folder", err);
     return STK_OK;
 }

@@ -29,14 +29,6 @@ typedef struct target {
     int fd;                           /* and through this descriptor, if it is the name of one */
 } target;
 
-static stk_status failed(int os_errno, const char *path, stk_error *err)
-{
-    const stk__place place = {.source = path};
-
-    return stk__error_in(
-        STK_FAIL_OS(err, STK_ESOURCE, os_errno, "could not write the file"), &place, err);
-}
-
 /* path = what the link says, seen from its folder; false if that is too long, or no link any more.
  */
 static bool step(char *path)
@@ -77,7 +69,7 @@ static stk_status find_target(const char *path, target *t, stk_error *err)
 
     *t = (target){.fd = -1};
     if (strlen(path) >= sizeof t->path)
-        return failed(ENAMETOOLONG, path, err);
+        return stk__file_failed(ENAMETOOLONG, path, "could not write the file", err);
     memcpy(t->path, path, strlen(path) + 1);
     for (int links = 0; links <= MOST_LINKS; links++) {
         if (lstat(t->path, &here) != 0 || S_ISREG(here.st_mode)) {
@@ -91,9 +83,9 @@ static stk_status find_target(const char *path, target *t, stk_error *err)
             return STK_OK;
         }
         if (!step(t->path))
-            return failed(ENAMETOOLONG, path, err);
+            return stk__file_failed(ENAMETOOLONG, path, "could not write the file", err);
     }
-    return failed(ELOOP, path, err);
+    return stk__file_failed(ELOOP, path, "could not write the file", err);
 }
 
 static stk_status replace(const char *path, stk_view data, stk_error *err)
@@ -119,15 +111,15 @@ static stk_status write_to(const target *t, stk_view data, stk_error *err)
     if (t->fd >= 0)
         return stk__file_write(&file, t->path, data, err);
     if (stk__fault_hit(STK__FAULT_OPEN))
-        return failed(EIO, t->path, err);
+        return stk__file_failed(EIO, t->path, "could not write the file", err);
     do {
         file.fd = open(t->path, O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC);
     } while (file.fd < 0 && errno == EINTR);
     if (file.fd < 0)
-        return failed(errno, t->path, err);
+        return stk__file_failed(errno, t->path, "could not write the file", err);
     st = stk__file_write(&file, t->path, data, err);
     if (close(file.fd) != 0 && st >= 0)
-        st = failed(errno, t->path, err);
+        st = stk__file_failed(errno, t->path, "could not write the file", err);
     return st;
 }
 

@@ -235,9 +235,11 @@ class Packer:
         keys, values = (tuple(obj), obj.values()) if kind is dict else (None, obj)
         if keys is not None and set(map(type, keys)) != {str}:
             return None
+        if set(map(type, values)) != {torch.Tensor}:  # before any of them is made movable
+            return None
         fields = []
         for value in values:
-            field = self.tensor(value) if type(value) is torch.Tensor else None
+            field = self.tensor(value)
             if field is None:
                 return None
             fields.append(field)
@@ -361,6 +363,11 @@ def _tensor(
     return torch.frombuffer(lease, dtype=DTYPES[code], count=count, offset=at).view(shape)
 
 
+def _offset(place: int, places: list[int]) -> int:
+    """Where the bytes begin in the slot, of what `Packer._place` has said."""
+    return place if place >= 0 else places[-1 - place]
+
+
 class _Unpickler(pickle.Unpickler):
     def __init__(self, data: bytes, lease: Any, places: list[int]) -> None:
         super().__init__(io.BytesIO(data))
@@ -369,7 +376,7 @@ class _Unpickler(pickle.Unpickler):
 
     def persistent_load(self, pid: Any) -> Any:
         kind, place, dtype, shape, how = pid
-        at = place if place >= 0 else self._places[-1 - place]
+        at = _offset(place, self._places)
         if kind == "t":
             return _tensor(self._lease, at, dtype, shape, how)
         count = prod(shape)
@@ -389,7 +396,7 @@ class _Unpickler(pickle.Unpickler):
 def _unflattened(flat: Flat, lease: Any, places: list[int]) -> Any:
     is_list, keys, fields = flat
     tensors = [
-        _tensor(lease, place if place >= 0 else places[-1 - place], code, shape, strides)
+        _tensor(lease, _offset(place, places), code, shape, strides)
         for _, place, code, shape, strides in fields
     ]
     if keys is not None:

@@ -127,7 +127,7 @@ def _undeliverable(data: Any) -> ExceptionWrapper:
 
 
 def die_at_once_with(parent: int) -> None:
-    """The same by the system alone, also while this process is stopped or never gives the GIL back.
+    """Let the system end this process with its parent, also while it is stopped or never gives the GIL back.
 
     Linux sends the signal when the *thread* ends that this process is a child of: only for a child of the main one.
     """

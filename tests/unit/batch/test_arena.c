@@ -17,24 +17,24 @@ static stk__arena *make(uint64_t ceiling, size_t rows)
     return arena;
 }
 
-static stk_batch *take(stk__arena *arena)
+static stk_batch *locked(stk__arena *arena, stk_batch *(*get)(stk__arena *arena))
 {
     stk_batch *slot;
 
     stk__mutex_lock(stk__arena_mutex(arena));
-    slot = stk__arena_take_locked(arena);
+    slot = get(arena);
     stk__mutex_unlock(stk__arena_mutex(arena));
     return slot;
 }
 
+static stk_batch *take(stk__arena *arena)
+{
+    return locked(arena, stk__arena_take_locked);
+}
+
 static stk_batch *grow(stk__arena *arena)
 {
-    stk_batch *slot;
-
-    stk__mutex_lock(stk__arena_mutex(arena));
-    slot = stk__arena_grow_locked(arena);
-    stk__mutex_unlock(stk__arena_mutex(arena));
-    return slot;
+    return locked(arena, stk__arena_grow_locked);
 }
 
 static void a_slot_comes_back_when_its_last_reference_goes(void **state)
