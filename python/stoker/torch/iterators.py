@@ -180,9 +180,9 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
     """With workers: torch's iterator, and what it says when one of them dies or is stuck."""
 
     _sent: dict[int, Any]  # indices of the tasks on their way, by task
+    _owners: dict[int, int]  # their workers, where torch does not say it itself
     _arrived: int  # the task whose batch came last
     _processed: int  # batches and errors of batches of this epoch
-    _owners: dict[int, int]  # their workers, where torch does not say it itself
 
     def __init__(self, loader: DataLoader[Any], start: Start) -> None:
         state = start.state
@@ -229,7 +229,7 @@ class WorkersIter(_Counting, _MultiProcessingDataLoaderIter):
         if os.getpid() != self._pid:  # what it took would be missing there
             raise RuntimeError(
                 f"this iterator and its workers belong to process {self._pid}, of which this one is a fork; "
-                "make another one with iter(loader)"
+                "make a new iterator there, with iter(loader)"
             )
         return super()._next_data()
 

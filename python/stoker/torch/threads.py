@@ -14,7 +14,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import copy
-import os
 import queue
 import random
 import sys
@@ -357,14 +356,6 @@ class ThreadsIter(WorkersIter):
     def __init__(self, loader: Any, start: Any) -> None:
         super().__init__(loader, start)
         _living.add(self)
-
-    def _next_data(self) -> Any:
-        if os.getpid() != self._pid:
-            raise RuntimeError(
-                "the workers of this iterator are threads of the process that made it, and a forked "
-                "child has none of them: make a new iterator in the child"
-            )
-        return super()._next_data()
 
     def _get_data(self) -> Any:
         try:
